@@ -1,0 +1,5 @@
+"""On-chip memories."""
+
+from .sram import Sram
+
+__all__ = ["Sram"]

@@ -63,11 +63,11 @@ def flat_ports(block):
     return ports
 
 
-def place(m, name, block):
+def place(m, name, block, *, rst=None):
     """Places ``block`` in module ``m`` as the instance ``name`` and returns ``block``.
 
     The block's own signals are the instance's connections: drive its inputs and read its outputs as
-    those of a submodule.
+    those of a submodule. ``rst`` replaces the parent's reset, for blocks that are also reset alone.
     """
     from .library import Library
 
@@ -76,7 +76,7 @@ def place(m, name, block):
     if "clk" in emitted.clocking:
         connections.append(("i", "clk", ClockSignal()))
     if "rst" in emitted.clocking:
-        connections.append(("i", "rst", ResetSignal()))
+        connections.append(("i", "rst", ResetSignal() if rst is None else rst))
     block._MustUse__used = True  # its module is emitted once, by the library, not here
     for port, (value, flow) in flat_ports(block).items():
         if isinstance(value, Signal):

@@ -77,20 +77,24 @@ class Library:
         return emitted
 
     def _convert(self, block):
+        text = self._rtlil(block, ("clk", "rst"))
+        # A port that nothing reads would be a lint warning at every level above.
+        used = tuple(n for n in ("clk", "rst") if len(re.findall(rf"\\{n}\b", text)) > 1)
+        if used != ("clk", "rst"):
+            text = self._rtlil(block, used)
+        return Emitted(block, used, text, None)
+
+    @staticmethod
+    def _rtlil(block, clocking):
+        """Elaborates ``block`` into RTLIL text with the ports ``clocking`` besides its own."""
         domain = ClockDomain("sync")
         fragment = Fragment.get(block, None)
         fragment.add_domains(domain)
-        ports = {name: (value, PortDirection.Input if flow == In else PortDirection.Output)
-                 for name, (value, flow) in flat_ports(block).items()}
-        clocks = {"clk": (domain.clk, PortDirection.Input), "rst": (domain.rst, PortDirection.Input)}
-        convert = lambda used: rtlil.convert_fragment(  # noqa: E731
-            fragment, {**{n: clocks[n] for n in used}, **ports}, block.module_name, emit_src=False)[0]
-        text = convert(("clk", "rst"))
-        # A port that nothing reads would be a lint warning at every level above.
-        used = tuple(n for n in clocks if len(re.findall(rf"\\{n}\b", text)) > 1)
-        if used != ("clk", "rst"):
-            text = convert(used)
-        return Emitted(block, used, text, None)
+        clocks = {"clk": domain.clk, "rst": domain.rst}
+        ports = {name: (clocks[name], PortDirection.Input) for name in clocking}
+        for name, (value, flow) in flat_ports(block).items():
+            ports[name] = (value, PortDirection.Input if flow == In else PortDirection.Output)
+        return rtlil.convert_fragment(fragment, ports, block.module_name, emit_src=False)[0]
 
     def emit(self, top):
         """All modules that ``top`` needs.

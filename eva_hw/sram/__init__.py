@@ -1,5 +1,6 @@
 """On-chip memories."""
 
 from .sram import Sram
+from .wide_buffer import WideBuffer
 
-__all__ = ["Sram"]
+__all__ = ["Sram", "WideBuffer"]

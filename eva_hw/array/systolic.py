@@ -1,0 +1,172 @@
+"""The systolic array: slots, input skew, operand loading, and the tags of what leaves it."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from ..config import GROUP_ROWS
+from ..emit import Block, place
+from .delay import Delay
+from .pe import MixedPe
+from .slot import Slot
+
+__all__ = ["SystolicArray"]
+
+#: Cycles from ``ld_en`` to the cycle in which the shadow registers are written: the load bus is registered once.
+_LOAD_DELAY = 1
+#: Cycles from ``i_a`` to row 0's ``i_a``. One, because a PE wants the swap a cycle before the activation.
+_INPUT_DELAY = 1
+
+
+class SystolicArray(Block):
+    """``rows`` x ``cols`` INT8 PEs that are also ``rows`` x ``cols/4`` exact FP16 PEs; one entry per cycle.
+
+    Parameters
+    ----------
+    config : Config
+    tag_bits : int
+        Bits that ride along with each entry, at least 1.
+
+    Members
+    -------
+    fp16, words_log2, exponent : static while data are in flight. ``2^words_log2`` groups of eight rows (at most as
+        many as there are) hold one vector; ``exponent`` is b.
+    ld_en, ld_group, ld_col, ld_data : writes one slot's shadow registers; row i in bits ``32i`` onwards.
+    i_valid, i_swap, i_a, i_tag : one entry, row r in bits ``16r`` onwards; row r's INT8 value in the low 8 of those.
+        ``i_swap`` makes what was loaded the operands from this entry on (it acts with or without ``i_valid``).
+    oc_valid, oc_tag, oc_data, oc_overflow : FP16 results by slot; slot (g, c) shows what leaves group
+        ``g | (2^words_log2 - 1)``, column c.
+    sum_valid, sum_tag, sum_data : INT8 results at the bottom; sums of column j in bits ``32j`` onwards, valid and tag
+        per four columns.
+    """
+
+    def __init__(self, config, tag_bits):
+        if tag_bits < 1:
+            raise ValueError(f"tag_bits = {tag_bits} must be at least 1")
+        self.config, self.tag_bits = config, tag_bits
+        self.groups, self.fp_cols = config.groups, config.fp_cols
+        super().__init__({
+            "fp16": In(1), "words_log2": In(2), "exponent": In(5),
+            "ld_en": In(1), "ld_group": In(max(1, ceil_log2(self.groups))),
+            "ld_col": In(max(1, ceil_log2(self.fp_cols))), "ld_data": In(32 * GROUP_ROWS),
+            "i_valid": In(1), "i_swap": In(1), "i_a": In(16 * config.rows), "i_tag": In(tag_bits),
+            "oc_valid": Out(config.vectors), "oc_tag": Out(config.vectors * tag_bits),
+            "oc_data": Out(config.vectors * 16), "oc_overflow": Out(config.vectors),
+            "sum_valid": Out(self.fp_cols), "sum_tag": Out(self.fp_cols * tag_bits), "sum_data": Out(config.cols * 32),
+        })
+
+    @property
+    def module_name(self):
+        return f"eva_array_{self.config.rows}x{self.config.cols}_t{self.tag_bits}"
+
+    # Timing ---------------------------------------------------------------------------------
+
+    def oc_latency(self, group, col, words_log2=0):
+        """Cycles from ``i_valid`` to ``oc_valid`` of slot (``group``, ``col``); exact."""
+        return _INPUT_DELAY + self._leaves(group, words_log2) * GROUP_ROWS + col + Slot.latency
+
+    def sum_latency(self, col):
+        """Cycles from ``i_valid`` to ``sum_valid[col]`` (``col`` counts FP16 columns); exact."""
+        return _INPUT_DELAY + self.config.rows - 1 + col + MixedPe.latency
+
+    def swap_latency(self, group, col):
+        """Cycles from ``i_swap`` to the first ``ld_en`` of that slot that leaves the operands in use alone."""
+        return group * GROUP_ROWS + GROUP_ROWS - 1 + col - _LOAD_DELAY
+
+    @property
+    def load_latency(self):
+        """Cycles from the last ``ld_en`` to the first ``i_swap`` that takes it."""
+        return _LOAD_DELAY + 1
+
+    @property
+    def latency(self):
+        """Cycles from ``i_valid`` to the last result of that entry, in either mode."""
+        last = self.fp_cols - 1
+        return max(self.oc_latency(self.groups - 1, last), self.sum_latency(last))
+
+    def _leaves(self, group, words_log2):
+        """The last of the groups that are joined with ``group``."""
+        return min(group | (1 << words_log2) - 1, self.groups - 1)
+
+    # Hardware -------------------------------------------------------------------------------
+
+    def elaborate(self, platform):
+        m = Module()
+        slots = {(g, c): place(m, f"slot_{g}_{c}", Slot()) for g in range(self.groups) for c in range(self.fp_cols)}
+        self._connect_static(m, slots)
+        self._connect_loads(m, slots)
+        self._connect_rows(m, slots)
+        self._connect_sums(m, slots)
+        self._connect_results(m, slots, self._tag_line(m))
+        return m
+
+    def _connect_static(self, m, slots):
+        for (g, _), slot in slots.items():
+            # A group continues the sums of the one above in INT8 mode, and inside a longer vector.
+            joins = [self.words_log2 >= w for w in range(1, 4) if g & (1 << w) - 1][:1]
+            join = ~self.fp16 | joins[0] if g and joins else ~self.fp16 if g else 0
+            m.d.comb += [slot.i_fp16.eq(self.fp16), slot.i_exponent.eq(self.exponent), slot.i_join.eq(join)]
+
+    def _connect_loads(self, m, slots):
+        data = Signal(32 * GROUP_ROWS, name="load_data", reset_less=True)
+        with m.If(self.ld_en):
+            m.d.sync += data.eq(self.ld_data)
+        for (g, c), slot in slots.items():
+            enable = Signal(name=f"load_{g}_{c}")
+            m.d.sync += enable.eq(self.ld_en & (self.ld_group == g) & (self.ld_col == c))
+            m.d.comb += [slot.ld_en.eq(enable), slot.ld_data.eq(data)]
+
+    def _connect_rows(self, m, slots):
+        """Skews row r by r cycles, and passes rows from column to column."""
+        swaps, values = [self.i_swap], []
+        for r in range(self.config.rows):
+            skew = place(m, f"skew_{r}", Delay(16, r + _INPUT_DELAY))
+            m.d.comb += skew.i.eq(self.i_a.word_select(r, 16))
+            values.append(skew.o)
+            if r:
+                swap = Signal(name=f"swap_{r}")
+                m.d.sync += swap.eq(swaps[-1])
+                swaps.append(swap)
+        for g in range(self.groups):
+            rows = slice(g * GROUP_ROWS, (g + 1) * GROUP_ROWS)
+            a, swap = Cat(values[rows]), Cat(swaps[rows])
+            for c in range(self.fp_cols):
+                slot = slots[g, c]
+                m.d.comb += [slot.i_a.eq(a), slot.i_swap.eq(swap)]
+                a, swap = slot.o_a, slot.o_swap
+
+    def _connect_sums(self, m, slots):
+        for (g, c), slot in slots.items():
+            if g:
+                above = slots[g - 1, c]
+                m.d.comb += [slot.i_p.eq(above.o_p), slot.i_carry.eq(above.o_carry)]
+
+    def _tag_line(self, m):
+        """``(valid, tag)`` of the entry of k cycles ago, for k from 0 to the array's latency."""
+        line = [(self.i_valid, self.i_tag)]
+        for k in range(1, self.latency + 1):
+            valid, tag = Signal(name=f"valid_{k}"), Signal(self.tag_bits, name=f"tag_{k}", reset_less=True)
+            m.d.sync += [valid.eq(line[-1][0]), tag.eq(line[-1][1])]
+            line.append((valid, tag))
+        return line
+
+    def _connect_results(self, m, slots, line):
+        for (g, c), slot in slots.items():
+            s = g * self.fp_cols + c
+            shown = {}
+            for w in range(3):
+                last = self._leaves(g, w)
+                valid, tag = line[self.oc_latency(last, c)]
+                shown[w] = Cat(slots[last, c].o_value, slots[last, c].o_overflow, valid, tag)
+            picked = Signal(18 + self.tag_bits, name=f"shown_{g}_{c}")
+            m.d.comb += [
+                picked.eq(Mux(self.words_log2 == 0, shown[0], Mux(self.words_log2 == 1, shown[1], shown[2]))),
+                self.oc_data.word_select(s, 16).eq(picked[:16]), self.oc_overflow[s].eq(picked[16]),
+                self.oc_valid[s].eq(picked[17] & self.fp16), self.oc_tag.word_select(s, self.tag_bits).eq(picked[18:]),
+            ]
+        for c in range(self.fp_cols):
+            valid, tag = line[self.sum_latency(c)]
+            m.d.comb += [
+                self.sum_data.word_select(c, 128).eq(slots[self.groups - 1, c].o_p),
+                self.sum_valid[c].eq(valid & ~self.fp16), self.sum_tag.word_select(c, self.tag_bits).eq(tag),
+            ]

@@ -1,0 +1,1 @@
+"""The command line, ``eva-hw``: one file per command."""

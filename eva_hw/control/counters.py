@@ -1,0 +1,37 @@
+"""Performance counters."""
+
+from amaranth.hdl import Module
+from amaranth.lib.wiring import In, Out
+
+from ..emit import Block
+
+__all__ = ["COUNTERS", "Counters"]
+
+#: The counting registers, in the order of their event bits.
+COUNTERS = ("cycles_busy", "cycles_array", "cycles_eu", "stall_row", "stall_oc", "stall_out", "read_beats",
+            "write_beats", "jobs")
+
+
+class Counters(Block):
+    """32-bit counters that wrap; each counts the cycles in which its event bit is 1.
+
+    Members
+    -------
+    events : one bit per name in COUNTERS. clear : zero all.
+    One 32-bit output per name.
+    """
+
+    def __init__(self):
+        super().__init__({"events": In(len(COUNTERS)), "clear": In(1), **{name: Out(32) for name in COUNTERS}})
+
+    module_name = "eva_counters"
+
+    def elaborate(self, platform):
+        m = Module()
+        for i, name in enumerate(COUNTERS):
+            counter = getattr(self, name)
+            with m.If(self.clear):
+                m.d.sync += counter.eq(0)
+            with m.Elif(self.events[i]):
+                m.d.sync += counter.eq(counter + 1)
+        return m

@@ -1,0 +1,107 @@
+"""From 128 bytes of descriptor to a job, or to the number of the first field that is wrong."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from ..abi.descriptor import DESCRIPTOR_BYTES, FIELDS, Opcode
+from ..config import WORD_BITS
+from ..emit import Block
+from .job import COUNT_BITS, job_layout, name_of
+
+__all__ = ["DescriptorDecoder"]
+
+
+def _ceil_shift(value, shift):
+    """ceil(value / 2^shift) for a Value."""
+    return (value + ((1 << shift) - 1)) >> shift if shift else value
+
+
+class DescriptorDecoder(Block):
+    """Checks and decodes one descriptor. Combinational.
+
+    Members
+    -------
+    raw : the 1,024 bits of the descriptor.
+    opcode : its opcode, whether good or not.
+    job : the decoded job (``index`` and ``fence`` are left 0).
+    bad : some field is illegal for this opcode.
+    bad_field : position in ``abi.descriptor.FIELDS`` of the first such field.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        super().__init__({
+            "raw": In(8 * DESCRIPTOR_BYTES),
+            "opcode": Out(8),
+            "job": Out(job_layout(config)),
+            "bad": Out(1),
+            "bad_field": Out(range(len(FIELDS))),
+        })
+
+    @property
+    def module_name(self):
+        return name_of("descriptor_decoder", self.config)
+
+    def elaborate(self, platform):
+        m = Module()
+        fields = {f.name: self.raw[f.offset:f.offset + f.width] for f in FIELDS.values()}
+        m.d.comb += self.opcode.eq(fields["opcode"])
+        self._fill(m, fields)
+        illegal = self._illegal(fields)
+        vq = self.opcode == Opcode.VQ_LINEAR
+        known = vq | (self.opcode == Opcode.FENCE) | (self.opcode == Opcode.INTERRUPT)
+        flags = Signal(len(FIELDS))
+        m.d.comb += flags.eq(Cat(~known if name == "opcode" else illegal.get(name, Const(0, 1)) & vq
+                                 for name in FIELDS))
+        m.d.comb += self.bad.eq(flags.any())
+        for i in reversed(range(len(FIELDS))):
+            with m.If(flags[i]):
+                m.d.comb += self.bad_field.eq(i)
+        return m
+
+    def _fill(self, m, fields):
+        """Drives the job from the fields."""
+        config, job = self.config, self.job
+        for name in ("has_bias", "out_fp32", "tokens", "tag", "x_addr", "y_addr", "codebook_addr", "row_addr",
+                     "scale_addr", "bias_addr", "x_stride", "y_stride", "outputs", "tile", "row_beats",
+                     "words_log2", "index_bits", "codebooks", "exponent"):
+            m.d.comb += job[name].eq(fields[name])
+        beat = exact_log2(config.beat_bytes)
+        word = exact_log2(WORD_BITS // 8)
+        vectors = fields["vectors"][:ceil_log2(config.max_words) + 1]
+        m.d.comb += [
+            job.x_beats.eq(_ceil_shift(vectors << fields["words_log2"] << word, beat)),
+            job.codebook_beats.eq(_ceil_shift(
+                fields["codebooks"] << fields["index_bits"] << fields["words_log2"] << word, beat)),
+            job.scale_beats.eq(_ceil_shift(fields["outputs"][:COUNT_BITS] << 1, beat)),
+            job.y_beats.eq(_ceil_shift(
+                Mux(fields["out_fp32"], fields["outputs"][:COUNT_BITS] << 2, fields["outputs"][:COUNT_BITS] << 1), beat)),
+            job.vector_blocks.eq(_ceil_shift(vectors, exact_log2(config.vectors))),
+            job.last_count.eq(((vectors - 1) & (config.vectors - 1)) + 1),
+        ]
+
+    def _illegal(self, fields):
+        """What makes each field illegal in a VQ job, by name."""
+        config = self.config
+        beat = exact_log2(config.beat_bytes)
+        tile, outputs, words = fields["tile"], fields["outputs"], fields["vectors"] << fields["words_log2"]
+        tile_step = config.beat_bytes // 2
+        illegal = {
+            "tokens": (fields["tokens"] == 0) | (fields["tokens"] > config.batch_lanes),
+            "vectors": (fields["vectors"] == 0) | (words > config.max_words),
+            "outputs": (outputs == 0) | (outputs >= 1 << (COUNT_BITS - 2)),
+            "tile": (tile == 0) | (tile > config.acc_depth) | ((tile < outputs) & (tile % tile_step != 0)),
+            "row_beats": (fields["row_beats"] == 0) | (fields["row_beats"] >= 1 << COUNT_BITS),
+            "words_log2": (1 << fields["words_log2"]) > config.groups,
+            "index_bits": (fields["index_bits"] == 0) | (fields["index_bits"] > config.index_bits),
+            "codebooks": (fields["codebooks"] == 0)
+            | ((fields["codebooks"] << fields["index_bits"] << fields["words_log2"]) > config.codebook_words),
+            "exponent": fields["exponent"] > 31,
+        }
+        for name in ("x_addr", "y_addr", "codebook_addr", "row_addr", "scale_addr", "bias_addr"):
+            wrong = (fields[name][:beat] != 0) | (fields[name] >> config.axi_addr_bits != 0)
+            illegal[name] = wrong & fields["has_bias"] if name == "bias_addr" else wrong
+        for name in ("x_stride", "y_stride"):
+            illegal[name] = fields[name][:beat] != 0
+        return illegal

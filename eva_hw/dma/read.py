@@ -1,0 +1,233 @@
+"""Read DMA: several clients with their own commands and credits share one AXI4 read port."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for, ceil_log2, exact_log2
+
+from ..abi.registers import ErrorCode
+from ..emit import Block, place
+from .axi import PAGE_BYTES, Axi4Read, drive_address
+from .burst import BurstSplitter
+from .command import ERROR_BITS, JOB_BITS, dma_command
+from .queue import FlopQueue
+
+__all__ = ["AxiReadDma", "ReadClient"]
+
+
+@dataclass(frozen=True)
+class ReadClient:
+    """A reader called ``name`` with room for ``credits`` beats; None: it takes every beat whenever it comes."""
+
+    name: str
+    credits: int | None = None
+
+
+class AxiReadDma(Block):
+    """Reads what its clients' commands name, in bursts, back to back.
+
+    4 cycles from a command's handshake to ``arvalid``; 1 cycle from ``rvalid`` to the client's ``valid``;
+    one burst and one beat per cycle at most; never stalls R. Earlier clients have priority. A burst is
+    asked for only when its client has credits for all of it, and at most ``read_bursts`` are in flight.
+
+    An error ends its client until ``flush``: no further bursts, no further beats, commands accepted and
+    dropped. An address error takes effect when the client's earlier bursts have arrived, so that what was
+    asked for before is still delivered. ``flush`` stays in effect until nothing is in flight; commands offered
+    after it but before ``idle`` wait.
+
+    Parameters
+    ----------
+    config : Config
+    clients : sequence of ReadClient
+        In order of priority.
+
+    Members
+    -------
+    <name>_cmd : In(stream of dma_command(config))
+    <name>_valid, <name>_last : Out(1)
+        A beat for this client is on ``data``; it is its command's last.
+    <name>_pop : In(1)
+        Only with credits: a beat has left the client's FIFO.
+    data : Out(axi_data_bits)
+    m_axi : Out(Axi4Read)
+    win_first, win_last : In(address)
+        Bytes that may be read, inclusive; static while commands are worked on.
+    err_valid, err_code, err_addr, err_job, err_client : Out
+        One cycle per error: code, address of the beat (of the burst if it is outside the window), job, client.
+    flush : In(1)
+    idle : Out(1)
+        No burst is in flight.
+    beat : Out(1)
+        A beat came, for whomever.
+    """
+
+    def __init__(self, config, clients):
+        self.config, self.clients = config, tuple(clients)
+        names = [c.name for c in self.clients]
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"clients = {names} must be at least one, with different names")
+        for c in self.clients:
+            if c.credits is not None and c.credits < 1:
+                raise ValueError(f"credits = {c.credits} of client {c.name} must be at least 1")
+        addr = config.axi_addr_bits
+        ports = {}
+        for c in self.clients:
+            ports |= {f"{c.name}_cmd": In(stream.Signature(dma_command(config))),
+                      f"{c.name}_valid": Out(1), f"{c.name}_last": Out(1)}
+            if c.credits is not None:
+                ports[f"{c.name}_pop"] = In(1)
+        super().__init__(ports | {
+            "data": Out(config.axi_data_bits),
+            "m_axi": Out(Axi4Read(addr_bits=addr, data_bits=config.axi_data_bits)),
+            "win_first": In(addr), "win_last": In(addr),
+            "err_valid": Out(1), "err_code": Out(ERROR_BITS), "err_addr": Out(addr), "err_job": Out(JOB_BITS),
+            "err_client": Out(max(1, ceil_log2(len(names)))),
+            "flush": In(1), "idle": Out(1), "beat": Out(1),
+        })
+
+    @property
+    def module_name(self):
+        c = self.config
+        clients = "_".join(f"{x.name}{'' if x.credits is None else x.credits}" for x in self.clients)
+        return (f"eva_axi_read_a{c.axi_addr_bits}_w{c.axi_data_bits}_l{c.max_burst_beats}_q{c.read_bursts}"
+                f"_{clients}")
+
+    def _port(self, client, suffix):
+        return getattr(self, f"{client.name}_{suffix}")
+
+    def elaborate(self, platform):
+        m = Module()
+        count = len(self.clients)
+        self._dead, self._stop, self._hold = Signal(count), Signal(), Signal()
+        self._grant, self._arrived, self._failed = Signal(count), Signal(count), Signal(count)
+        self._error = Signal(data.StructLayout({
+            "code": unsigned(ERROR_BITS), "addr": unsigned(self.config.axi_addr_bits - self._byte_bits),
+            "job": unsigned(JOB_BITS), "client": unsigned(len(self.err_client))}), reset_less=True)
+        m.d.comb += [self.err_code.eq(self._error.code), self.err_addr.eq(self._error.addr << self._byte_bits),
+                     self.err_job.eq(self._error.job), self.err_client.eq(self._error.client)]
+        draining = Signal()
+        m.d.sync += draining.eq(self.flush | (draining & ~self.idle))
+        m.d.comb += [self._hold.eq(draining & ~self.flush), self._stop.eq(draining | self.flush)]
+
+        self._owner_bits = data.StructLayout({
+            "owner": unsigned(count), "addr": unsigned(self.config.axi_addr_bits - self._byte_bits),
+            "length": unsigned(bits_for(self.config.max_burst_beats - 1)), "last": unsigned(1),
+            "job": unsigned(JOB_BITS)})
+        flight = place(m, "flight", FlopQueue(self.config.read_bursts, self._owner_bits.size))
+        requests = [self._request(m, i, c) for i, c in enumerate(self.clients)]
+        self._arbitrate(m, requests, flight)
+        self._receive(m, flight)
+        m.d.comb += self.idle.eq(~flight.o.valid)
+        return m
+
+    @property
+    def _byte_bits(self):
+        return exact_log2(self.config.beat_bytes)
+
+    def _request(self, m, index, client):
+        """Client ``index``'s bursts: returns (splitter, may be issued, is to be reported as outside)."""
+        config = self.config
+        limit = config.max_burst_beats if client.credits is None else min(config.max_burst_beats, client.credits)
+        bursts = place(m, f"{client.name}_bursts", BurstSplitter(config, limit, JOB_BITS))
+        cmd = self._port(client, "cmd")
+        m.d.comb += [
+            bursts.cmd.payload.addr.eq(cmd.payload.addr), bursts.cmd.payload.beats.eq(cmd.payload.beats),
+            bursts.cmd.payload.tag.eq(cmd.payload.job),
+            bursts.cmd.valid.eq(cmd.valid & ~self._hold), cmd.ready.eq(bursts.cmd.ready & ~self._hold),
+            bursts.win_first.eq(self.win_first), bursts.win_last.eq(self.win_last),
+            bursts.clear.eq(self._stop | self._dead[index]),
+            bursts.o.ready.eq(self._grant[index]),
+        ]
+        burst = bursts.o.payload
+        issued = Signal(name=f"{client.name}_issued")
+        m.d.comb += issued.eq(self._grant[index] & burst.inside)
+        # Bursts in flight: an error of a later one must not overtake them.
+        waiting = Signal(range(config.read_bursts + 1), name=f"{client.name}_waiting")
+        m.d.sync += waiting.eq(waiting + issued - self._arrived[index])
+        able, outside = Signal(name=f"{client.name}_able"), Signal(name=f"{client.name}_outside")
+        live = bursts.o.valid & ~self._stop & ~self._dead[index]
+        fits = 1
+        if client.credits is not None:
+            credits = Signal(range(client.credits + 1), init=client.credits, name=f"{client.name}_credits")
+            fits = burst.length < credits
+            with m.If(self._stop):
+                m.d.sync += credits.eq(client.credits)
+            with m.Else():
+                used = Mux(issued, burst.length + 1, 0)
+                m.d.sync += credits.eq(credits + self._port(client, "pop") - used)
+        m.d.comb += [able.eq(live & burst.inside & fits), outside.eq(live & ~burst.inside & (waiting == 0))]
+        return bursts, able, outside
+
+    def _arbitrate(self, m, requests, flight):
+        """Grants one burst per cycle: it goes out on AR, or is reported if it lies outside the window."""
+        config, port = self.config, self.m_axi
+        layout = data.StructLayout({"addr": unsigned(config.axi_addr_bits - self._byte_bits),
+                                    "length": unsigned(bits_for(config.max_burst_beats - 1))})
+        ar = place(m, "ar", FlopQueue(2, layout.size))
+        room, bus_error = Signal(), Signal()
+        m.d.comb += [room.eq(flight.i.ready & ar.i.ready), bus_error.eq(self._failed.any())]
+
+        wanted = Signal(len(requests))
+        entry, request = Signal(self._owner_bits), Signal(layout)
+        inside = Signal()
+        m.d.comb += [wanted[i].eq((able & room) | (outside & ~bus_error))
+                     for i, (_, able, outside) in enumerate(requests)]
+        m.d.comb += self._grant.eq(wanted & -wanted)
+        for i, (bursts, _, _) in reversed(list(enumerate(requests))):
+            burst = bursts.o.payload
+            with m.If(wanted[i]):
+                m.d.comb += [entry.addr.eq(burst.addr[self._byte_bits:]), entry.length.eq(burst.length),
+                             entry.last.eq(burst.last), entry.job.eq(burst.tag), inside.eq(burst.inside)]
+        m.d.comb += [
+            entry.owner.eq(self._grant),
+            request.addr.eq(entry.addr), request.length.eq(entry.length),
+            flight.i.payload.eq(entry), flight.i.valid.eq(wanted.any() & inside),
+            ar.i.payload.eq(request), ar.i.valid.eq(wanted.any() & inside),
+        ]
+        out = data.View(layout, ar.o.payload)
+        drive_address(m, port, "ar", valid=ar.o.valid, addr=out.addr << self._byte_bits, length=out.length)
+        m.d.comb += ar.o.ready.eq(port.arready)
+
+        refused = Mux(inside, 0, self._grant)
+        m.d.sync += self._dead.eq(Mux(self._stop, 0, self._dead | refused | self._failed))
+        m.d.sync += self.err_valid.eq(bus_error | (wanted.any() & ~inside))
+        self._report(m, ~bus_error, ErrorCode.READ_WINDOW, entry.addr, entry.job, self._grant)
+
+    def _report(self, m, when, code, addr, job, owner):
+        """Registers what an error report says; ``addr`` in beats, ``owner`` one-hot."""
+        with m.If(when):
+            m.d.sync += [self._error.code.eq(code), self._error.addr.eq(addr), self._error.job.eq(job)]
+            for i in range(len(self.clients)):
+                with m.If(owner[i]):
+                    m.d.sync += self._error.client.eq(i)
+
+    def _receive(self, m, flight):
+        """Routes beats to the client of the oldest burst in flight, one register after R."""
+        port = self.m_axi
+        head = data.View(self._owner_bits, flight.o.payload)
+        page_bits = exact_log2(PAGE_BYTES) - self._byte_bits
+        done = Signal(bits_for(self.config.max_burst_beats - 1))
+        take, end = Signal(), Signal()
+        m.d.comb += [
+            port.rready.eq(1),
+            take.eq(port.rvalid & flight.o.valid),
+            end.eq(take & (done == head.length)),
+            flight.o.ready.eq(end),
+            self._arrived.eq(Mux(end, head.owner, 0)),
+            self._failed.eq(Mux(take & port.rresp[1] & ~self._stop, head.owner & ~self._dead, 0)),
+        ]
+        data_reg = Signal(self.config.axi_data_bits, reset_less=True)
+        m.d.comb += self.data.eq(data_reg)
+        with m.If(take):
+            m.d.sync += [done.eq(Mux(end, 0, done + 1)), data_reg.eq(port.rdata)]
+        m.d.sync += self.beat.eq(take)
+        for i, client in enumerate(self.clients):
+            good = take & head.owner[i] & ~self._dead[i] & ~self._failed[i] & ~self._stop
+            m.d.sync += [self._port(client, "valid").eq(good), self._port(client, "last").eq(good & end & head.last)]
+        # A burst stays in its page, so only the offset in the page counts up.
+        offset = Signal(page_bits)
+        m.d.comb += offset.eq(head.addr[:page_bits] + done)
+        self._report(m, self._failed.any(), ErrorCode.READ_BUS, Cat(offset, head.addr[page_bits:]), head.job,
+                     head.owner)

@@ -1,0 +1,1 @@
+"""A real language model to try the accelerator on: GGUF reading, tokens, and a NumPy forward pass."""

@@ -1,0 +1,12 @@
+from eva_hw.feed import OutputPacker
+from sim.block import run_block
+
+from .bundle import Bundle
+from .shapes import feed_configs
+
+
+def test_output_packer():
+    configs = feed_configs()
+    run_block(Bundle("output_packer", [OutputPacker(c) for c in configs]), "tests.hw.output_packer_bench",
+              comparisons=60_000, parameters={"configs": [c.as_dict() for c in configs],
+                                              "latency": OutputPacker.latency})

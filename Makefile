@@ -51,7 +51,7 @@ test-full: $(STAMP) ## every test
 	@echo "wrote build/blocks, build/reports: what the tests built and measured"
 
 sim-layer: $(MODEL_STAMP) ## one layer of a real model through the simulated hardware
-	$(BIN)/eva-hw sim-layer
+	$(BIN)/eva-hw sim-layer $(if $(filter command line,$(origin PRESET)),--preset $(PRESET)) $(if $(CONFIG),--config $(CONFIG))
 
 docs: $(STAMP) ## the pictures and tables in README.md and docs/ that follow from the sources
 	$(BIN)/eva-hw docs

@@ -117,11 +117,12 @@ class AxiMemory:
         self.reads, self.writes = [], []
         self.read_beats = self.write_beats = self.read_depth = self.write_depth = self.void_beats = 0
         self.cycle = self.checks = 0
+        self._write_turn = False
         self.has_read, self.has_write = hasattr(dut, f"{prefix}_arvalid"), hasattr(dut, f"{prefix}_awvalid")
         self._bad_reads, self._bad_writes = [], []
         self._hang = False
         self._channels = []
-        name = f"{prefix}_"
+        name = prefix + "_"
         if self.has_read:
             self._ar = self._channel(name + "ar", _ADDRESS_FIELDS)
             self._r = {f: getattr(dut, f"{name}r{f}") for f in ("id", "data", "resp", "last", "valid", "ready")}
@@ -216,7 +217,10 @@ class AxiMemory:
         self._ar.ready.value = int(self._go("ar"))
         if self._offering_r:
             return
-        if self._read_queue and self._read_queue[0][0] <= self.cycle and self._go("r"):
+        # A shared bus: the two sides take turns when both want it.
+        self._write_turn = bool(self.shared and self.has_write and self._w.waiting is not None
+                                and not self._write_turn)
+        if not self._write_turn and self._read_queue and self._read_queue[0][0] <= self.cycle and self._go("r"):
             _, addr, beats = self._read_queue[0]
             self._set(self._r, data=int.from_bytes(self.memory.read(addr, self.bytes), "little"), last=int(beats == 1),
                       resp=self._response(self._bad_reads, addr, addr + self.bytes - 1), valid=1)
@@ -240,8 +244,7 @@ class AxiMemory:
 
     def _offer_write(self):
         self._aw.ready.value = int(self._go("aw"))
-        # Two sides that share the bus take turns when both want it.
-        blocked = self.shared and self.has_read and self._offering_r and self.rng.random() < 0.5
+        blocked = self.shared and self.has_read and self._offering_r
         self._w.ready.value = int(not blocked and self._go("w"))
         if self._offering_b:
             return

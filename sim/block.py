@@ -67,7 +67,7 @@ def run_block(block, test_module, *, comparisons, seed=1, parameters=None, name=
     sources = emit_block(block, folder / "rtl", mutate)
     runner = get_runner("verilator")
     runner.build(sources=sources, hdl_toplevel=block.module_name, build_dir=folder / "obj", always=False,
-                 build_args=["-Wno-fatal", "-Wno-WIDTH", "--x-initial", "unique", "-DEVA_SRAM_POISON",
+                 build_args=["-Wno-fatal", "-Wno-style", "-Wno-lint", "--x-initial", "unique", "-DEVA_SRAM_POISON",
                              *tool.build_args, *build_args])
     report = folder / "report.json"
     report.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
 from ..errors import InputError
 from ..formats import save_layers
@@ -66,7 +66,7 @@ def quantize_file(source, output, *, patterns=(), codebooks=2, bits=8, d=8, seed
 
 
 def _table(done):
-    table = Table("layer", "outputs x inputs", "codebooks", "d", "bits/weight", "relative rms error")
+    table = Table(Column("layer", overflow="fold"), "N x K", "C x n", "d", "bits/ weight", "relative rms error")
     for name, (layer, error) in done.items():
         table.add_row(name, f"{layer.outputs} x {layer.inputs}", f"{layer.codebook_count}x{layer.index_bits}", str(layer.d),
                       f"{bits_per_weight(layer):.2f}", f"{error:.4f}")

@@ -63,6 +63,11 @@ class AxiReadDma(Block):
         A beat came, for whomever.
     """
 
+    #: Cycles from a command's handshake to ``arvalid``.
+    command_latency = 4
+    #: Cycles from ``rvalid`` to the client's ``valid``.
+    latency = 1
+
     def __init__(self, config, clients):
         self.config, self.clients = config, tuple(clients)
         names = [c.name for c in self.clients]

@@ -51,6 +51,11 @@ class AxiWriteDma(Block):
         A beat was taken by the memory.
     """
 
+    #: Cycles from a command's handshake to ``awvalid``.
+    command_latency = 4
+    #: Cycles from a beat's handshake on ``i`` to ``wvalid``.
+    latency = 1
+
     def __init__(self, config):
         self.config = config
         addr = config.axi_addr_bits

@@ -28,7 +28,7 @@ def architecture_svg(config, srams):
     srams : dict
         As :func:`~eva_hw.generate.sram_manifest.sram_manifest` gives it for the top module.
     """
-    kib = {name: f"{value:,.1f} KiB" for name, value in sram_kib_by_block(srams).items()}
+    kib = {name: f"{value:,.3g} KiB" for name, value in sram_kib_by_block(srams).items()}
     svg = Svg(1100, 610, f"EVA, preset {config.name}")
     _memory(svg, config)
     _operands(svg, config, kib)
@@ -38,13 +38,17 @@ def architecture_svg(config, srams):
     _indices(svg, config, kib)
     _outputs(svg, config, kib)
     svg.text(20, 597, f"preset {config.name}: {srams['total_kib']:,.1f} KiB of SRAM in {len(srams['instances'])} "
-             f"memories; {config.batch_lanes} token(s) per index read; every array cell, bank and unit is drawn",
+             f"memories; {_many(config.batch_lanes, 'token')} per index read; every array cell, bank and unit is drawn",
              anchor="start", size=11)
     return svg.render()
 
 
+def _many(count, noun):
+    return f"{count} {noun}" + "s" * (count != 1)
+
+
 def _memory(svg, config):
-    svg.box(20, 90, 90, 480, "memory", f"AXI4", f"{config.axi_data_bits} bits", fill=_MEMORY)
+    svg.box(20, 90, 90, 480, "memory", "AXI4", f"{config.axi_data_bits} bits", fill=_MEMORY)
     svg.box(20, 20, 90, 50, "host", "AXI4-Lite, irq", fill=_MEMORY)
     svg.box(150, 90, 90, 350, "read DMA", f"{config.read_bursts} bursts", "in flight", fill=_MEMORY)
     svg.box(150, 480, 90, 90, "write DMA", f"{config.write_bursts} bursts", "in flight", fill=_MEMORY)
@@ -103,7 +107,7 @@ def _epilogue(svg, config, kib):
         svg.rect(x0, y0 + i * step + 2, 140, step - 4, _SUM, "#c2185b")
         svg.text(x0 + 70, y0 + (i + 0.5) * step + 4, f"adder tree of {config.eu_width}", size=11)
     svg.arrow((890, 205), (940, 205))
-    svg.text(x0 + 70, 318, f"{config.eus} epilogue unit(s)", bold=True)
+    svg.text(x0 + 70, 318, _many(config.eus, "epilogue unit"), bold=True)
     svg.text(x0 + 70, 333, "exact fixed point", size=11)
     svg.box(940, 380, 140, 60, "accumulators", f"{config.acc_depth} outputs x {config.batch_lanes}", kib["epilogue"],
             fill=_SUM)
@@ -125,5 +129,5 @@ def _outputs(svg, config, kib):
     svg.box(710, 455, 180, 45, "scales, biases", f"{kib['scale_fifo']} + {kib['bias_fifo']}", fill=_BUFFER)
     svg.arrow((240, 430), (260, 430), (260, 468), (710, 468))
     svg.arrow((890, 478), (915, 478), (915, 510), (940, 510))
-    svg.arrow((940, 540), (410, 540), label=f"y: {config.batch_lanes} output(s) per cycle", at=(660, 534))
+    svg.arrow((940, 540), (410, 540), label=f"y: {_many(config.batch_lanes, 'output')} per cycle", at=(660, 534))
     svg.arrow((280, 525), (240, 525))

@@ -58,6 +58,7 @@ def write_verilog(config, out_dir, top, step=lambda text: None):
     InputError
         If the folder holds something else, or cannot be written.
     """
+    top._MustUse__used = True  # no warning about it when the folder is refused
     folder = Path(out_dir) / config.name
     with replaced_folder(folder) as temporary:
         step("elaborating and converting to Verilog")

@@ -58,7 +58,7 @@ def _update(points, codes, codebooks):
         left = target - codebook[codes[:, c]]
 
 
-def fit(points, codebooks, entries, rng, sweeps=4, beam=4):
+def fit(points, codebooks, entries, rng, sweeps=2, beam=4):
     """Codebooks for ``points``: residual k-means, then joint sweeps.
 
     Parameters

@@ -73,7 +73,7 @@ def _refit_scales(weight, approximation, scales):
     return np.where(fits, np.minimum(best, _FP16_MAX), scales).astype(np.float16)
 
 
-def quantize(weight, *, codebooks=2, bits=8, d=8, bias=None, seed=0, sweeps=4, beam=4, subject="weight"):
+def quantize(weight, *, codebooks=2, bits=8, d=8, bias=None, seed=0, sweeps=2, beam=4, subject="weight"):
     """Vector-quantizes a matrix by residual k-means with joint refinement.
 
     The same arguments give the same layer (with the same NumPy on the same kind of machine).

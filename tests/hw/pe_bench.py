@@ -88,11 +88,10 @@ class Bench:
 
     def __init__(self, dut, random, board):
         self.dut, self.random, self.board = dut, random, board
-        self.shadow = self.active = 0
-        self.before = None
 
     async def prepare(self):
-        """Makes the operands known."""
+        """Makes the operands known, and lets what is under way drain."""
+        self.shadow = self.active = 0
         for ld, swap in ((1, 0), (0, 1), (0, 0), (0, 0)):
             self.dut.ld_en.value, self.dut.ld_data.value, self.dut.i_swap.value = ld, 0, swap
             await RisingEdge(self.dut.clk)

@@ -18,6 +18,7 @@ class Passes:
         self.source = BeatSource(unit, random)
         self.p_ready = 1.0
         self.beats = 0
+        self.waiting = None
 
     def store(self, blocks, count):
         """Puts ``count`` rows of a pass of ``blocks`` blocks behind what is in memory; returns them as o shows them."""
@@ -47,9 +48,12 @@ class Passes:
         valid = unit.get("o_valid")
         if not unit.driven["more"]:
             self.board.equal(valid, 0, f"u{unit.index}: a row is offered without more")
-        row = unit.get("o_payload") if valid and ready else None
+        row = unit.get("o_payload") if valid else None
+        if self.waiting is not None and not unit.driven["flush"]:
+            self.board.equal(row, self.waiting, f"u{unit.index} row that waits")
+        self.waiting = row if valid and not ready else None
         await unit.edge()
-        return row
+        return row if ready else None
 
     async def start(self, blocks):
         await self.cycle(pass_start=1, more=0, pass_blocks=blocks)
@@ -123,8 +127,8 @@ async def exercise(unit, config, board, random):
         board.equal(passes.source.taken, 0, "nothing is taken before a pass")
     passes.source.clear()
     await passes.full_rate()
-    await passes.stalled(12)
-    for _ in range(12):
+    await passes.stalled(24)
+    for _ in range(40):
         await passes.abort()
     await passes.full_rate()
     await passes.start(1)

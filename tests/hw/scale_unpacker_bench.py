@@ -15,6 +15,7 @@ class Jobs:
         self.unit, self.values, self.board, self.random = unit, beat_bits // 16, board, random
         self.source = BeatSource(unit, random)
         self.p_ready = 1.0
+        self.waiting = None
 
     def store(self, count):
         """Puts a job's values, padded to whole beats, behind what is in memory; returns them."""
@@ -34,9 +35,12 @@ class Jobs:
         self.source.check()
         valid = unit.get("o_valid")
         self.board.equal(valid, int(bool(unit.driven["i_valid"]) and not start), f"u{unit.index} o_valid")
-        value = unit.get("o_payload") if valid and ready else None
+        value = unit.get("o_payload") if valid else None
+        if self.waiting is not None and not (start or flush):
+            self.board.equal(value, self.waiting, f"u{unit.index} value that waits")
+        self.waiting = value if valid and not (ready or start or flush) else None
         await unit.edge()
-        return value
+        return value if ready else None
 
     async def take(self, values):
         for want in values:

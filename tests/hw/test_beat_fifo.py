@@ -12,7 +12,7 @@ SHAPES = [(2, 32), (3, 7), (4, 64), (5, 8), (6, 16), (16, 32), (33, 24), (128, 3
 def test_beat_fifo():
     blocks = [BeatFifo(*shape) for shape in SHAPES]
     assert {shape[0] > 4: block.latency for shape, block in zip(SHAPES, blocks)} == {False: 1, True: 3}
-    run_block(Bundle("beat_fifo", blocks), "tests.hw.beat_fifo_bench", comparisons=30_000,
+    run_block(Bundle("beat_fifo", blocks), "tests.hw.beat_fifo_bench", comparisons=40_000,
               parameters={"shapes": [(*shape, block.latency) for shape, block in zip(SHAPES, blocks)]})
 
 

@@ -8,5 +8,5 @@ from .shapes import feed_configs
 def test_output_packer():
     configs = feed_configs()
     run_block(Bundle("output_packer", [OutputPacker(c) for c in configs]), "tests.hw.output_packer_bench",
-              comparisons=60_000, parameters={"configs": [c.as_dict() for c in configs],
+              comparisons=130_000, parameters={"configs": [c.as_dict() for c in configs],
                                               "latency": OutputPacker.latency})

@@ -1,0 +1,9 @@
+"""Running layers: on the golden model, or on the generated hardware in simulation."""
+
+from .accelerator import BACKENDS, Accelerator
+from .device_error import DeviceError
+from .jobs import Job
+from .record import Record
+from .simulator import MemoryTiming, SimulationError
+
+__all__ = ["BACKENDS", "Accelerator", "DeviceError", "Job", "MemoryTiming", "Record", "SimulationError"]

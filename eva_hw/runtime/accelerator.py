@@ -1,0 +1,125 @@
+"""The accelerator as a program uses it: layers in, results and what they cost out."""
+
+from ..errors import InputError
+from .golden import GoldenBackend
+from .hardware import HardwareBackend
+from .jobs import Job, check_jobs
+from .simulator import MemoryTiming, Simulator
+
+__all__ = ["Accelerator", "BACKENDS"]
+
+BACKENDS = ("golden", "verilator")
+
+
+class Accelerator:
+    """One accelerator of ``config``.
+
+    Parameters
+    ----------
+    config : Config
+    backend : str
+        "golden": the NumPy model. "verilator": the generated Verilog, simulated (built on first use, then
+        cached under ``build/sim``). The bits are the same.
+    timing : MemoryTiming
+        Of the simulated memory.
+    memory : int
+        Bytes of it.
+    seed : int
+        Of the memory's and the registers' initial contents.
+    trace : path
+        VCD file to write (slow).
+    watchdog : int
+        Cycles without progress after which a job is ended.
+    limit : int
+        Cycles that a run may take.
+    progress : bool
+        Progress bar on a terminal.
+    device
+        Instead of ``backend``: a device of one's own (see :class:`~eva_hw.runtime.hardware.HardwareBackend`).
+
+    Raises
+    ------
+    InputError
+        For an unknown backend, or options that it does not have.
+    """
+
+    def __init__(self, config, backend="golden", *, device=None, timing=None, memory=1 << 30, seed=1, trace=None,
+                 **options):
+        self.config = config
+        if device is None and backend == "verilator":
+            device = simulate(config, timing=timing, memory=memory, seed=seed, trace=trace)
+        if device is not None:
+            self.backend = HardwareBackend(config, device, **options)
+        elif backend == "golden":
+            if options:
+                raise InputError([f"{name}: not an option of the golden backend" for name in options], "accelerator")
+            self.backend = GoldenBackend(config)
+        else:
+            raise InputError(f"backend = {backend!r} must be one of {', '.join(BACKENDS)}", "accelerator")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Ends the simulation (and completes its trace)."""
+        self.backend.close()
+
+    def load(self, layer):
+        """Uploads ``layer`` now instead of with its first job.
+
+        Raises
+        ------
+        InputError
+            If the layer does not fit the configuration.
+        """
+        self.backend.load(layer)
+
+    def linear(self, layer, x, *, exponent=0, out_fp32=False):
+        """``(y, Record)`` of one layer.
+
+        Parameters
+        ----------
+        x : float16 [K] or [B, K]
+            Any B: jobs of ``batch_lanes`` tokens are made of it.
+
+        Returns
+        -------
+        y : float16 or float32, [N] or [B, N]
+
+        Raises
+        ------
+        InputError, DeviceError
+        """
+        results, record = self.run([Job(layer, x, exponent, out_fp32)])
+        return results[0], record
+
+    def run(self, jobs):
+        """``(list of y, Record)`` of a queue of jobs, which overlap as far as their fences allow."""
+        jobs = list(jobs)
+        if not jobs:
+            raise InputError("at least one job is needed", "run")
+        check_jobs(jobs)
+        for job in jobs:
+            self.load(job.layer)
+        return self.backend.run(jobs)
+
+    def resume(self):
+        """After a DeviceError: runs the jobs behind the one at fault; ``(list of y, Record)`` with None for it."""
+        return self.backend.resume()
+
+    def reset(self):
+        """Resets the engine; layers stay loaded."""
+        self.backend.reset()
+
+
+def simulate(config, *, timing=None, memory=1 << 30, seed=1, trace=None):
+    """The simulated device of ``config``; its Verilog is emitted, and built unless the cache has it."""
+    from .build import build, emit_top
+
+    texts, top = emit_top(config)
+    library = build(texts, top, data_bits=config.axi_data_bits, label=f"{config.name}-{config.hash:08x}",
+                    trace=trace is not None)
+    return Simulator(library, size=memory, timing=timing or MemoryTiming(), poison=seed, reset_seed=seed, trace=trace)

@@ -1,0 +1,86 @@
+"""DescriptorDecoder: legal descriptors decode to what the layout arithmetic says; each illegal field is named."""
+
+import cocotb
+from cocotb.triggers import Timer
+
+from eva_hw.abi.descriptor import FIELDS, Opcode, encode
+from eva_hw.abi.image import VqPlan
+from eva_hw.control.job import job_layout
+from eva_hw.presets import preset
+from sim.scoreboard import Scoreboard, parameters, rng
+from sim.structs import unpack
+
+NAMES = list(FIELDS)
+
+
+def legal(random, config):
+    """A legal VQ descriptor's fields, and the plan behind them."""
+    d = random.choice([d for d in config.vector_lengths if d >= 8])
+    words = d // 8
+    n = random.randint(1, config.index_bits)
+    most = config.codebook_words // (words << n)
+    codebooks = random.randint(1, min(8, most))
+    vectors = random.choice([1, random.randint(1, config.max_words // words), config.max_words // words])
+    outputs = random.choice([1, random.randint(1, 3 * config.acc_depth), config.acc_depth])
+    fp32 = random.getrandbits(1)
+    plan = VqPlan(config, vectors, outputs, codebooks, d, n, bool(fp32))
+    address = lambda: random.randrange(1 << config.axi_addr_bits) // config.beat_bytes * config.beat_bytes  # noqa: E731
+    fields = dict(
+        opcode=Opcode.VQ_LINEAR, has_bias=random.getrandbits(1), out_fp32=fp32, tag=random.getrandbits(32),
+        tokens=random.randint(1, config.batch_lanes),
+        x_stride=random.getrandbits(20) * config.beat_bytes, y_stride=random.getrandbits(20) * config.beat_bytes,
+        vectors=vectors, outputs=outputs, tile=plan.tile, row_beats=plan.row_beats,
+        words_log2=words.bit_length() - 1, index_bits=n, codebooks=codebooks, exponent=random.randrange(32),
+        **{f"{name}_addr": address() for name in ("x", "y", "codebook", "row", "scale", "bias")})
+    return fields, plan
+
+
+def breakages(config, fields):
+    """(field, illegal value) pairs for a legal descriptor."""
+    beat = config.beat_bytes
+    yield from (("opcode", 0), ("opcode", 2), ("opcode", 5), ("opcode", 255), ("tokens", 0), ("vectors", 0),
+                ("tokens", config.batch_lanes + 1), ("vectors", config.max_words + 1), ("vectors", 1 << 31),
+                ("outputs", 0), ("outputs", 1 << 31), ("tile", 0), ("tile", config.acc_depth + 1), ("row_beats", 0),
+                ("row_beats", 1 << 24), ("index_bits", 0), ("index_bits", config.index_bits + 1), ("codebooks", 0),
+                ("exponent", 32), ("words_log2", 3), ("x_stride", beat // 2), ("y_stride", 1))
+    for name in ("x", "y", "codebook", "row", "scale"):
+        yield f"{name}_addr", fields[f"{name}_addr"] + beat // 2
+        yield f"{name}_addr", 1 << 63
+    if fields["outputs"] > 1:
+        yield "tile", fields["outputs"] - 1 if (fields["outputs"] - 1) % (beat // 2) else None
+    if fields["has_bias"]:
+        yield "bias_addr", fields["bias_addr"] + 1
+
+
+@cocotb.test()
+async def decode(dut):
+    config, random, board = preset(parameters()["preset"]), rng(), Scoreboard()
+    layout = job_layout(config)
+
+    async def show(fields):
+        dut.raw.value = int.from_bytes(encode(**fields), "little")
+        await Timer(1, unit="ns")
+        return int(dut.bad.value), int(dut.bad_field.value)
+
+    for _ in range(120):
+        fields, plan = legal(random, config)
+        bad, which = await show(fields)
+        assert not bad, f"{NAMES[which]} of a legal descriptor was refused: {fields}"
+        job = unpack(layout, dut.job.value)
+        for name in layout.members.keys() & fields.keys():
+            board.equal(job[name], fields[name], name)
+        want = {"x_beats": plan.x_beats, "codebook_beats": plan.codebook_beats, "scale_beats": plan.scale_beats,
+                "y_beats": plan.y_beats, "vector_blocks": plan.vector_blocks,
+                "last_count": plan.vectors - (plan.vector_blocks - 1) * config.vectors}
+        for name, value in want.items():
+            board.equal(job[name], value, name)
+        for name, value in breakages(config, fields):
+            if value is None or value >= 1 << FIELDS[name].width:
+                continue
+            bad, which = await show({**fields, name: value})
+            board.equal(bad, 1, f"{name} = {value} must be refused")
+            if name not in ("words_log2", "outputs"):  # those make other fields illegal too
+                board.equal(NAMES[which], name, f"{name} = {value}")
+    for opcode in (Opcode.FENCE, Opcode.INTERRUPT):
+        board.equal((await show({"opcode": opcode}))[0], 0, "fences and interrupts have no fields")
+    board.report()

@@ -1,0 +1,20 @@
+import pytest
+
+from eva_hw.epilogue import Fp16ToFixed
+from sim.block import run_block
+
+
+def test_fp16_to_fixed():
+    run_block(Fp16ToFixed(), "tests.hw.fp16_to_fixed_bench", comparisons=65536)
+
+
+def test_broken_lane_is_caught():
+    """The bench must fail if subnormals are taken for normal values."""
+    def break_subnormals(texts):
+        broken = texts["eva_fp16_to_fixed"].replace("|i_value[14:10]", "1'h1").replace("| i_value[14:10]", "1'h1")
+        assert broken != texts["eva_fp16_to_fixed"]
+        return {"eva_fp16_to_fixed": broken}
+
+    with pytest.raises(AssertionError, match="failed: every_value"):
+        run_block(Fp16ToFixed(), "tests.hw.fp16_to_fixed_bench", comparisons=65536, name="broken",
+                  mutate=break_subnormals)

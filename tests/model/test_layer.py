@@ -1,0 +1,110 @@
+"""What a VqLayer accepts, refuses and says."""
+
+import numpy as np
+import pytest
+
+from eva_hw.errors import InputError
+from eva_hw.layer import VqLayer, vector_count
+
+
+def _parts(outputs=6, vectors=3, count=2, entries=16, d=8):
+    return {"codes": np.zeros((outputs, vectors, count), np.uint16),
+            "codebooks": np.zeros((count, entries, d), np.float16), "scales": np.ones(outputs, np.float16)}
+
+
+def _problems(**changes):
+    with pytest.raises(InputError) as caught:
+        VqLayer(**_parts() | changes)
+    assert caught.value.subject == "VQ layer"
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("d, count, entries", [(4, 1, 2), (8, 2, 256), (16, 3, 4096), (32, 8, 8), (8, 1, 65536)])
+def test_properties(d, count, entries):
+    layer = VqLayer(**_parts(count=count, entries=entries, d=d), bias=np.zeros(6, np.float16))
+    assert (layer.outputs, layer.inputs, layer.vectors, layer.d) == (6, 3 * d, 3, d)
+    assert (layer.codebook_count, layer.index_bits) == (count, entries.bit_length() - 1)
+    assert not layer.has_specials
+
+
+def test_everything_wrong_is_named_at_once():
+    codes = np.zeros((6, 3, 2), np.uint16)
+    codes[4, 1, 0], codes[5, 2, 1] = 16, 900
+    assert _problems(codes=codes, scales=np.ones(5, np.float16), bias=np.zeros(7, np.float16)) == [
+        "scales: shape (5,) must be (6,), one per output of codes",
+        "bias: shape (7,) must be (6,), one per output of codes",
+        "codes: 2 of 36 values must be below the 16 entries; the first is codes[4, 1, 0] = 16"]
+    assert _problems(codes=codes.astype(np.int64), codebooks=np.zeros((9, 24, 6), np.float16), scales=[1.0] * 6) == [
+        "codes: dtype int64 must be uint16",
+        "scales: list must be a NumPy array of float16",
+        "codebooks: 9 codebooks must be 1 to 8",
+        "codebooks: 24 entries must be a power of two, at least 2",
+        "codebooks: d = 6 must be one of 4, 8, 16, 32"]
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"codes": np.zeros((6, 3), np.uint16)}, "codes: shape (6, 3) must have 3 axes"),
+    ({"codes": np.zeros((6, 0, 2), np.uint16)}, "codes: shape (6, 0, 2) must have at least one output and one vector"),
+    ({"codes": np.zeros((6, 3, 1), np.uint16)}, "codes: last axis 1 must be the 2 codebooks"),
+    ({"codebooks": np.zeros((2, 16, 8), np.float32)}, "codebooks: dtype float32 must be float16"),
+    ({"codebooks": np.zeros((2, 1, 8), np.float16)}, "codebooks: 1 entries must be a power of two, at least 2"),
+    ({"codebooks": np.zeros((2, 0, 8), np.float16)}, "codebooks: 0 entries must be a power of two, at least 2"),
+    ({"codebooks": np.zeros((2, 1 << 17, 4), np.float16)},
+     "codebooks: 131072 entries need index_bits = 17, which must be at most 16"),
+    ({"scales": np.ones((6, 1), np.float16)}, "scales: shape (6, 1) must have 1 axis"),
+    ({"bias": np.ones(6, np.float64)}, "bias: dtype float64 must be float16"),
+])
+def test_one_wrong_thing(change, message):
+    assert _problems(**change) == [message]
+
+
+def test_the_arrays_are_read_only_and_the_layer_frozen():
+    codes = np.zeros((6, 3, 2), np.uint16)
+    layer = VqLayer(**_parts() | {"codes": codes})
+    with pytest.raises(ValueError, match="read-only"):
+        layer.codes[0, 0, 0] = 1
+    with pytest.raises(AttributeError):
+        layer.scales = None
+    codes[0, 0, 0] = 1  # the caller's own array stays writable
+
+
+def test_specials_are_noticed():
+    for name in ("codebooks", "scales"):
+        parts = _parts()
+        parts[name].flat[3] = np.inf
+        assert VqLayer(**parts).has_specials
+    assert VqLayer(**_parts(), bias=np.full(6, np.nan, np.float16)).has_specials
+
+
+def test_dequantize_is_the_sum_of_entries_times_scale():
+    layer = VqLayer.random(np.random.default_rng(1), outputs=5, inputs=32, codebooks=3, index_bits=4)
+    weights, count = layer.dequantize(), 0
+    assert weights.shape == (5, 32) and weights.dtype == np.float64
+    for o in range(5):
+        for k in range(32):
+            picked = [float(layer.codebooks[c, layer.codes[o, k // 8, c], k % 8]) for c in range(3)]
+            assert weights[o, k] == sum(picked) * float(layer.scales[o])
+            count += 1
+    assert count == 160
+
+
+def test_random_is_replayable_and_as_asked():
+    made = [VqLayer.random(np.random.default_rng(2), outputs=9, inputs=64, d=16, codebooks=3, index_bits=5, bias=True)
+            for _ in range(2)]
+    for name in ("codes", "codebooks", "scales", "bias"):
+        assert np.array_equal(getattr(made[0], name), getattr(made[1], name))
+    assert repr(made[0]) == "VqLayer(9 x 64, 3x5, d=16, bias)"
+    plain = VqLayer.random(np.random.default_rng(3), outputs=4, inputs=8192, outliers=0)
+    outlying = VqLayer.random(np.random.default_rng(3), outputs=4, inputs=8192, outliers=0.05)
+    assert plain.bias is None
+    assert np.abs(plain.codebooks).max() < 6 < 16 < np.abs(outlying.codebooks).max()
+
+
+def test_vector_count():
+    assert vector_count(4096, 8) == 512
+    with pytest.raises(InputError, match="layer 'q': inputs = 100 must be a positive multiple of d = 8"):
+        vector_count(100, 8, "layer 'q'")
+    with pytest.raises(InputError, match="inputs = 0 must be"):
+        vector_count(0, 8)
+    with pytest.raises(InputError, match="d = 6 must be one of 4, 8, 16, 32"):
+        vector_count(96, 6)

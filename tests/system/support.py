@@ -1,0 +1,64 @@
+"""Running layers on the simulated hardware and comparing every bit with the golden model."""
+
+import numpy as np
+
+from eva_hw.layer import VqLayer
+from eva_hw.model import vq_linear
+from eva_hw.presets import preset
+from eva_hw.runtime import Accelerator, MemoryTiming
+
+__all__ = ["FAST", "Bench", "random_layer", "random_x"]
+
+#: A quick memory, so that small tests are short.
+FAST = MemoryTiming(read_latency=20, write_latency=8)
+
+
+def random_layer(seed, outputs, inputs, **options):
+    """A seeded :class:`VqLayer` (see :meth:`VqLayer.random`)."""
+    return VqLayer.random(np.random.default_rng([seed, outputs, inputs]), outputs=outputs, inputs=inputs, **options)
+
+
+def random_x(seed, *shape, special=None):
+    """Seeded activations with magnitudes over many exponents; ``special`` replaces the first value."""
+    random = np.random.default_rng([seed, *shape])
+    x = random.standard_normal(shape) * 2.0 ** random.integers(-12, 4, shape)
+    x = x.astype(np.float16)
+    if special is not None:
+        x.reshape(-1)[0] = special
+    return x
+
+
+class Bench:
+    """An accelerator in simulation, whose results are compared and counted."""
+
+    def __init__(self, name, *, timing=FAST, memory=1 << 26, **options):
+        self.config = preset(name)
+        self.accelerator = Accelerator(self.config, "verilator", timing=timing, memory=memory, progress=False, **options)
+        self.device = self.accelerator.backend.device
+        self.compared = 0
+
+    def same(self, got, want):
+        """Asserts equal type, shape and bits; counts the values."""
+        assert got.dtype == want.dtype and got.shape == want.shape
+        bits = f"u{got.itemsize}"
+        np.testing.assert_array_equal(got.view(bits), want.view(bits))
+        self.compared += got.size
+
+    def linear(self, layer, x, *, exponent=0, out_fp32=False):
+        """Runs one layer, compares y and the sticky bits with the model; returns (y, record)."""
+        want = vq_linear(layer, x, exponent=exponent, out_fp32=out_fp32)
+        y, record = self.accelerator.linear(layer, x, exponent=exponent, out_fp32=out_fp32)
+        self.same(y, want.y)
+        assert record.sticky == {"oc_overflow": want.oc_overflow, "y_overflow": want.y_overflow, "y_nan": want.y_nan}
+        assert record.counters["JOBS"] == record.jobs > 0
+        return y, record
+
+    def run(self, jobs):
+        """Runs a queue, compares every y; returns the record."""
+        results, record = self.accelerator.run(jobs)
+        known = {}
+        for job, y in zip(jobs, results, strict=True):
+            x = known[id(job.x)] if id(job.x) in known else job.x
+            known[id(job)] = vq_linear(job.layer, x, exponent=job.exponent, out_fp32=job.out_fp32).y
+            self.same(y, known[id(job)])
+        return record

@@ -1,4 +1,4 @@
-"""An AXI4 memory with random stalls, errors and protocol checks, and an AXI4-Lite master, for cocotb benches.
+"""An AXI4 memory with random stalls, errors and protocol checks, for cocotb benches.
 
 Like :mod:`sim.streams`: signals are read just before the rising edge and written just after it.
 """
@@ -8,40 +8,14 @@ from dataclasses import dataclass
 
 from cocotb.triggers import FallingEdge, RisingEdge
 
+from .axi_lite import AxiLiteMaster
+from .sparse import PAGE_BYTES, SparseMemory
+
 __all__ = ["AxiLiteMaster", "AxiMemory", "Burst", "PAGE_BYTES", "SparseMemory"]
 
-PAGE_BYTES = 4096
 OKAY, SLVERR, DECERR = 0, 2, 3
 
 _ADDRESS_FIELDS = ("id", "addr", "len", "size", "burst", "lock", "cache", "prot", "qos")
-
-
-class SparseMemory:
-    """Bytes at any address, in pages; what was never written reads as ``fill``."""
-
-    def __init__(self, fill=0):
-        self.fill, self.pages = fill, {}
-
-    def read(self, address, size):
-        """``size`` bytes from ``address``."""
-        out = bytearray()
-        while size:
-            page, offset = divmod(address, PAGE_BYTES)
-            count = min(size, PAGE_BYTES - offset)
-            held = self.pages.get(page)
-            out += held[offset:offset + count] if held is not None else bytes([self.fill]) * count
-            address, size = address + count, size - count
-        return bytes(out)
-
-    def write(self, address, data):
-        """Stores ``data`` at ``address``."""
-        position = 0
-        while position < len(data):
-            page, offset = divmod(address + position, PAGE_BYTES)
-            count = min(len(data) - position, PAGE_BYTES - offset)
-            held = self.pages.setdefault(page, bytearray([self.fill]) * PAGE_BYTES)
-            held[offset:offset + count] = data[position:position + count]
-            position += count
 
 
 @dataclass
@@ -205,7 +179,10 @@ class AxiMemory:
             if self.has_write:
                 self._offer_write()
             await FallingEdge(self.dut.clk)
-            if not hasattr(self.dut, "rst") or not int(self.dut.rst.value):
+            if hasattr(self.dut, "rst") and int(self.dut.rst.value):
+                for channel in self._channels:
+                    channel.waiting = None
+            else:
                 if self.has_read:
                     self._sample_read()
                 if self.has_write:
@@ -286,67 +263,3 @@ class AxiMemory:
             return
         old = self.memory.read(addr, self.bytes)
         self.memory.write(addr, bytes(data[k] if beat["strb"] >> k & 1 else old[k] for k in range(self.bytes)))
-
-
-class AxiLiteMaster:
-    """A master for the AXI4-Lite slave port ``prefix`` of ``dut``.
-
-    Parameters
-    ----------
-    rng : random.Random
-    rate : float
-        Probability, each cycle, of offering what is to be sent, and of taking what is offered.
-    """
-
-    def __init__(self, dut, prefix, rng, rate=1.0):
-        self.dut, self.prefix, self.rng, self.rate = dut, prefix, rng, rate
-        for name in ("awaddr", "awprot", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arprot", "arvalid",
-                     "rready"):
-            self._h(name).value = 0
-
-    def _h(self, name):
-        return getattr(self.dut, f"{self.prefix}_{name}")
-
-    async def _send(self, pending):
-        """Offers each channel of ``pending`` ({channel: payload}) after its own pause, until all are taken."""
-        offered = set()
-        while pending:
-            for channel in pending:
-                if channel not in offered and self.rng.random() < self.rate:
-                    offered.add(channel)
-                    for name, value in pending[channel].items():
-                        self._h(name).value = value
-                    self._h(channel + "valid").value = 1
-            await FallingEdge(self.dut.clk)
-            taken = [c for c in offered if c in pending and int(self._h(c + "ready").value)]
-            await RisingEdge(self.dut.clk)
-            for channel in taken:
-                del pending[channel]
-                self._h(channel + "valid").value = 0
-
-    async def _take(self, channel, fields, limit=1000):
-        """Waits for an answer and takes it after a pause, during which it must not change."""
-        waiting = None
-        for _ in range(limit):
-            ready = int(self.rng.random() < self.rate)
-            self._h(channel + "ready").value = ready
-            await FallingEdge(self.dut.clk)
-            valid = int(self._h(channel + "valid").value)
-            answer = tuple(int(self._h(f).value) for f in fields) if valid else None
-            assert waiting in (None, answer), f"{channel} changed while waiting: {waiting} to {answer}"
-            waiting = answer
-            await RisingEdge(self.dut.clk)
-            if valid and ready:
-                self._h(channel + "ready").value = 0
-                return answer
-        raise AssertionError(f"no answer on {self.prefix}_{channel} in {limit} cycles")
-
-    async def write(self, addr, data, strb=15):
-        """Writes the bytes of ``data`` chosen by ``strb``; returns the response."""
-        await self._send({"aw": {"awaddr": addr}, "w": {"wdata": data, "wstrb": strb}})
-        return (await self._take("b", ("bresp",)))[0]
-
-    async def read(self, addr):
-        """Returns (data, response)."""
-        await self._send({"ar": {"araddr": addr}})
-        return await self._take("r", ("rdata", "rresp"))

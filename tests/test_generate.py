@@ -192,7 +192,8 @@ def expected_ports(config):
     out, back = "output", "input"
     found = {"clk": ("input", 1), "rst": ("input", 1), "irq": ("output", 1)}
     for channel in "aw", "ar":
-        widths = {"addr": addr, "len": 8, "size": 3, "burst": 2, "id": 1, "cache": 4, "prot": 3, "valid": 1}
+        widths = {"addr": addr, "len": 8, "size": 3, "burst": 2, "id": 1, "lock": 1, "cache": 4, "prot": 3, "qos": 4,
+                  "valid": 1}
         found |= {f"m_axi_{channel}{n}": (out, w) for n, w in widths.items()}
         found[f"m_axi_{channel}ready"] = (back, 1)
         found |= {f"s_axil_{channel}addr": (back, 10), f"s_axil_{channel}prot": (back, 3),

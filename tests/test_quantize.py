@@ -140,7 +140,8 @@ def test_everything_wrong_is_named_at_once():
         quantize(weight, codebooks=9, bits=0, d=8, bias=np.zeros(95), subject="blk.0.attn_q")
     assert caught.value.subject == "blk.0.attn_q"
     assert caught.value.problems == [
-        "codebooks = 9 must be from 1 to 8", "bits = 0 must be from 1 to 8", "K = 20 inputs must be a multiple of d = 8",
+        "codebooks = 9 must be from 1 to 8", "bits = 0 must be from 1 to 8",
+        "K = 20 inputs must be a multiple of d = 8",
         "2 of 1920 weights are not finite; the first is nan at [2, 3]", "bias of shape [95] must be [96]"]
 
 
@@ -148,7 +149,8 @@ def test_everything_wrong_is_named_at_once():
     (np.zeros(16), "shape [16] must be [outputs, inputs], neither of them 0"),
     (np.zeros((0, 16)), "shape [0, 16] must be [outputs, inputs], neither of them 0"),
     (np.zeros((4, 16), np.int32), "values of type int32 must be floating point"),
-    (np.full((4, 16), 1e8), "the largest row's rms 1e+08 must be from 5.96e-08 to 4.19e+06 for FP16 scales and codebooks")])
+    (np.full((4, 16), 1e8),
+     "the largest row's rms 1e+08 must be from 5.96e-08 to 4.19e+06 for FP16 scales and codebooks")])
 def test_bad_weights(weight, message):
     with pytest.raises(InputError) as caught:
         quantize(weight)
@@ -159,7 +161,8 @@ def test_bad_weights(weight, message):
 
 def layer_of(codebooks):
     codebooks = np.asarray(codebooks, np.float16)
-    return VqLayer(codes=np.zeros((1, 2, len(codebooks)), np.uint16), codebooks=codebooks, scales=np.ones(1, np.float16))
+    return VqLayer(codes=np.zeros((1, 2, len(codebooks)), np.uint16), codebooks=codebooks,
+                   scales=np.ones(1, np.float16))
 
 
 @pytest.mark.parametrize("top, exponent", [(1.0, 0), (65504.0 / 4, 0), (65504.0 / 2, 1), (65504.0, 2)])
@@ -224,7 +227,7 @@ def test_file_round_trip(tmp_path, capsys):
         wanted = quantize(weight, bits=4, codebooks=3, seed=7, bias=bias)
         assert same(layers[name], wanted)
     shown = capsys.readouterr().out
-    assert "q_proj" in shown.replace("\n", "") and shown.strip().splitlines()[-1].startswith(f"wrote {output}: 4 layers")
+    assert "q_proj" in shown and shown.strip().splitlines()[-1].startswith(f"wrote {output}: 4 layers")
     first = output.read_bytes()
     assert run(source, "--output", output, "--bits", "4", "--codebooks", "3", "--seed", "7") == 0
     assert output.read_bytes() == first
@@ -257,7 +260,8 @@ def bad_tensors():
 @pytest.mark.parametrize("arguments, messages", [
     ((), ["2 problems", "a: K = 36 inputs must be a multiple of d = 8", "b: 1 of 12288 weights are not finite"]),
     (("--layers", "c", "--layers", "q*"), ["--layers 'q*' matches none of the 3 matrices (a, b, c)"]),
-    (("--layers", "c", "--d", "5", "--bits", "9"), ["bits = 9 must be from 1 to 8", "d = 5 must be one of 4, 8, 16, 32"])])
+    (("--layers", "c", "--d", "5", "--bits", "9"),
+     ["bits = 9 must be from 1 to 8", "d = 5 must be one of 4, 8, 16, 32"])])
 def test_bad_layers_leave_nothing(tmp_path, capsys, arguments, messages):
     source, output = tmp_path / "dense.safetensors", tmp_path / "vq.safetensors"
     write_safetensors(source, bad_tensors())

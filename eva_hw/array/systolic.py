@@ -142,12 +142,17 @@ class SystolicArray(Block):
                 m.d.comb += [slot.i_p.eq(above.o_p), slot.i_carry.eq(above.o_carry)]
 
     def _tag_line(self, m):
-        """``(valid, tag)`` of the entry of k cycles ago, for k from 0 to the array's latency."""
-        line = [(self.i_valid, self.i_tag)]
+        """``(FP16 valid, INT8 valid, tag)`` of the entry of k cycles ago, for k from 0 to the array's latency.
+
+        The mode is noted as an entry comes in: INT8 results leave earlier than FP16 ones, and a mode that changes in
+        between must not make them seem to leave again.
+        """
+        line = [(self.i_valid & self.fp16, self.i_valid & ~self.fp16, self.i_tag)]
         for k in range(1, self.latency + 1):
-            valid, tag = Signal(name=f"valid_{k}"), Signal(self.tag_bits, name=f"tag_{k}", reset_less=True)
-            m.d.sync += [valid.eq(line[-1][0]), tag.eq(line[-1][1])]
-            line.append((valid, tag))
+            oc, int8 = Signal(name=f"oc_valid_{k}"), Signal(name=f"sum_valid_{k}")
+            tag = Signal(self.tag_bits, name=f"tag_{k}", reset_less=True)
+            m.d.sync += [oc.eq(line[-1][0]), int8.eq(line[-1][1]), tag.eq(line[-1][2])]
+            line.append((oc, int8, tag))
         return line
 
     def _connect_results(self, m, slots, line):
@@ -156,17 +161,17 @@ class SystolicArray(Block):
             shown = {}
             for w in range(3):
                 last = self._leaves(g, w)
-                valid, tag = line[self.oc_latency(last, c)]
+                valid, _, tag = line[self.oc_latency(last, c)]
                 shown[w] = Cat(slots[last, c].o_value, slots[last, c].o_overflow, valid, tag)
             picked = Signal(18 + self.tag_bits, name=f"shown_{g}_{c}")
             m.d.comb += [
                 picked.eq(Mux(self.words_log2 == 0, shown[0], Mux(self.words_log2 == 1, shown[1], shown[2]))),
                 self.oc_data.word_select(s, 16).eq(picked[:16]), self.oc_overflow[s].eq(picked[16]),
-                self.oc_valid[s].eq(picked[17] & self.fp16), self.oc_tag.word_select(s, self.tag_bits).eq(picked[18:]),
+                self.oc_valid[s].eq(picked[17]), self.oc_tag.word_select(s, self.tag_bits).eq(picked[18:]),
             ]
         for c in range(self.fp_cols):
-            valid, tag = line[self.sum_latency(c)]
+            _, valid, tag = line[self.sum_latency(c)]
             m.d.comb += [
                 self.sum_data.word_select(c, 128).eq(slots[self.groups - 1, c].o_p),
-                self.sum_valid[c].eq(valid & ~self.fp16), self.sum_tag.word_select(c, self.tag_bits).eq(tag),
+                self.sum_valid[c].eq(valid), self.sum_tag.word_select(c, self.tag_bits).eq(tag),
             ]

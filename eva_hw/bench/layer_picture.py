@@ -25,7 +25,8 @@ def _bars(axes, runs):
     axes.barh(places + 0.19, [r.cycles or 0 for r in runs], 0.36, color=_BLUE, label="simulated")
     for place, run in zip(places, runs):
         if run.utilisation:
-            axes.text(run.cycles, place + 0.19, f" {run.cycles:,} ({run.utilisation:.0%} of roofline)", va="center", fontsize=8)
+            axes.text(run.cycles, place + 0.19, f" {run.cycles:,} ({run.utilisation:.0%} of roofline)", va="center",
+                      fontsize=8)
     axes.set_yticks(places, [r.name for r in runs])
     axes.invert_yaxis()
     axes.set_xlim(0, 1.6 * max([r.cycles or r.roofline_cycles or 1 for r in runs]))
@@ -52,7 +53,7 @@ def draw(runs, config, backend, path):
         for place, run in zip(axes, runs):
             _scatter(place, run)
         _bars(axes[-1], runs)
-        figure.suptitle(f"Layers of a real model, quantized to 2 codebooks of 256 entries, on {config.name} ({backend})",
-                        fontsize=10)
+        figure.suptitle("Layers of a real model, quantized to 2 codebooks of 256 entries, "
+                        f"on {config.name} ({backend})", fontsize=10)
         figure.savefig(path, dpi=130)
         pyplot.close(figure)

@@ -68,8 +68,8 @@ def quantize_file(source, output, *, patterns=(), codebooks=2, bits=8, d=8, seed
 def _table(done):
     table = Table(Column("layer", overflow="fold"), "N x K", "C x n", "d", "bits/ weight", "relative rms error")
     for name, (layer, error) in done.items():
-        table.add_row(name, f"{layer.outputs} x {layer.inputs}", f"{layer.codebook_count}x{layer.index_bits}", str(layer.d),
-                      f"{bits_per_weight(layer):.2f}", f"{error:.4f}")
+        table.add_row(name, f"{layer.outputs} x {layer.inputs}", f"{layer.codebook_count}x{layer.index_bits}",
+                      str(layer.d), f"{bits_per_weight(layer):.2f}", f"{error:.4f}")
     return table
 
 
@@ -85,7 +85,7 @@ def register(app):
             bits: Annotated[int, typer.Option(help="n: a codebook has 2^n entries, 1 to 8.")] = 8,
             d: Annotated[int, typer.Option("--d", help="Inputs that one index stands for: 4, 8, 16 or 32.")] = 8,
             layers: Annotated[Optional[list[str]], typer.Option(
-                help="Layers to quantize (a glob; repeatable). Default: all matrices but embeddings and heads.")] = None,
+                help="Layers to quantize (a glob; repeatable). Default: all but embeddings and heads.")] = None,
             seed: Annotated[int, typer.Option(help="The same seed gives the same file.", min=0)] = 0):
         """Vector-quantizes dense weight matrices into a layer file (AQLM's tensor names)."""
         done = quantize_file(source, output, patterns=layers or (), codebooks=codebooks, bits=bits, d=d, seed=seed)

@@ -1,5 +1,6 @@
 """``eva-hw sim-layer``: layers of a real model through the simulated accelerator."""
 
+import shlex
 import sys
 from enum import Enum
 from pathlib import Path
@@ -63,19 +64,24 @@ def register(app):
     def command(
             preset: Annotated[Optional[str], typer.Option(help="Default: medium.", show_default=False)] = None,
             config: ConfigOption = None,
-            backend: Annotated[Backend, typer.Option(help="The RTL in Verilator, or the NumPy model.")] = Backend.verilator,
+            backend: Annotated[Backend, typer.Option(
+                help="The RTL in Verilator, or the NumPy model.")] = Backend.verilator,
             model: Annotated[Optional[Path], typer.Option(
                 help="A LLaMA GGUF file. Default: the installed SmolLM2-135M.", show_default=False)] = None,
             block: Annotated[int, typer.Option(help="The model's block that the layers are taken from.")] = 15,
-            text: Annotated[str, typer.Option(help="Its last token's activations are what is multiplied.")] = sim_layer.TEXT):
+            text: Annotated[str, typer.Option(
+                help="Its last token's activations are what is multiplied.")] = sim_layer.TEXT):
         """Two quantized layers of a real model on the simulated accelerator, every output bit compared."""
         chosen = choose(preset, config, "medium")
         runs = _compute(chosen, backend.value, model, block, text)
-        which = f"--config {config}" if config else f"--preset {chosen.name}"
+        again = ["--config", str(config)] if config else ["--preset", chosen.name]
+        again += ["--backend", backend.value, "--block", str(block)]
+        again += ["--model", str(model)] if model else []
+        again += ["--text", text] if text != sim_layer.TEXT else []
         # The model compared with itself proves nothing about the hardware: it gets a report of its own.
         report = write_report("layer" if backend is Backend.verilator else "layer_golden",
                               {"preset": chosen.name, "layers": [run.figures() for run in runs]},
-                              command=f"eva-hw sim-layer {which} --backend {backend.value} --block {block}", config=chosen)
+                              command=shlex.join(["eva-hw", "sim-layer", *again]), config=chosen)
         picture = report.with_suffix(".png")
         layer_picture.draw(runs, chosen, backend.value, picture)
         Console().print(_table(runs))

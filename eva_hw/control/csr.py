@@ -41,6 +41,9 @@ class CsrBlock(Block):
         An interrupt is pending and CONTROL.irq_enable is 1.
     """
 
+    #: Cycles from the last handshake of an access to its answer.
+    latency = 2
+
     def __init__(self, config):
         self._constants = {"ID": ID_VALUE, "CONFIG_HASH": config.hash}
         irq_bits = len(REGISTERS[_IRQ].fields)

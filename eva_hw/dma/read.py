@@ -107,11 +107,6 @@ class AxiReadDma(Block):
         count = len(self.clients)
         self._dead, self._stop, self._hold = Signal(count), Signal(), Signal()
         self._grant, self._arrived, self._failed = Signal(count), Signal(count), Signal(count)
-        self._error = Signal(data.StructLayout({
-            "code": unsigned(ERROR_BITS), "addr": unsigned(self.config.axi_addr_bits - self._byte_bits),
-            "job": unsigned(JOB_BITS), "client": unsigned(len(self.err_client))}), reset_less=True)
-        m.d.comb += [self.err_code.eq(self._error.code), self.err_addr.eq(self._error.addr << self._byte_bits),
-                     self.err_job.eq(self._error.job), self.err_client.eq(self._error.client)]
         draining = Signal()
         m.d.sync += draining.eq(self.flush | (draining & ~self.idle))
         m.d.comb += [self._hold.eq(draining & ~self.flush), self._stop.eq(draining | self.flush)]
@@ -121,9 +116,11 @@ class AxiReadDma(Block):
             "length": unsigned(bits_for(self.config.max_burst_beats - 1)), "last": unsigned(1),
             "job": unsigned(JOB_BITS)})
         flight = place(m, "flight", FlopQueue(self.config.read_bursts, self._owner_bits.size))
+        self._refuse, self._reporting = Signal(), Signal()
         requests = [self._request(m, i, c) for i, c in enumerate(self.clients)]
-        self._arbitrate(m, requests, flight)
-        self._receive(m, flight)
+        candidate = self._arbitrate(m, requests, flight)
+        head, offset = self._receive(m, flight)
+        self._report(m, candidate, head, offset)
         m.d.comb += self.idle.eq(~flight.o.valid)
         return m
 
@@ -171,13 +168,13 @@ class AxiReadDma(Block):
         layout = data.StructLayout({"addr": unsigned(config.axi_addr_bits - self._byte_bits),
                                     "length": unsigned(bits_for(config.max_burst_beats - 1))})
         ar = place(m, "ar", FlopQueue(2, layout.size))
-        room, bus_error = Signal(), Signal()
-        m.d.comb += [room.eq(flight.i.ready & ar.i.ready), bus_error.eq(self._failed.any())]
+        room = Signal()
+        m.d.comb += room.eq(flight.i.ready & ar.i.ready)
 
         wanted = Signal(len(requests))
         entry, request = Signal(self._owner_bits), Signal(layout)
         inside = Signal()
-        m.d.comb += [wanted[i].eq((able & room) | (outside & ~bus_error))
+        m.d.comb += [wanted[i].eq((able & room) | (outside & ~self._reporting))
                      for i, (_, able, outside) in enumerate(requests)]
         m.d.comb += self._grant.eq(wanted & -wanted)
         for i, (bursts, _, _) in reversed(list(enumerate(requests))):
@@ -195,18 +192,10 @@ class AxiReadDma(Block):
         drive_address(m, port, "ar", valid=ar.o.valid, addr=out.addr << self._byte_bits, length=out.length)
         m.d.comb += ar.o.ready.eq(port.arready)
 
+        m.d.comb += self._refuse.eq(wanted.any() & ~inside)
         refused = Mux(inside, 0, self._grant)
         m.d.sync += self._dead.eq(Mux(self._stop, 0, self._dead | refused | self._failed))
-        m.d.sync += self.err_valid.eq(bus_error | (wanted.any() & ~inside))
-        self._report(m, ~bus_error, ErrorCode.READ_WINDOW, entry.addr, entry.job, self._grant)
-
-    def _report(self, m, when, code, addr, job, owner):
-        """Registers what an error report says; ``addr`` in beats, ``owner`` one-hot."""
-        with m.If(when):
-            m.d.sync += [self._error.code.eq(code), self._error.addr.eq(addr), self._error.job.eq(job)]
-            for i in range(len(self.clients)):
-                with m.If(owner[i]):
-                    m.d.sync += self._error.client.eq(i)
+        return entry
 
     def _receive(self, m, flight):
         """Routes beats to the client of the oldest burst in flight, one register after R."""
@@ -234,5 +223,31 @@ class AxiReadDma(Block):
         # A burst stays in its page, so only the offset in the page counts up.
         offset = Signal(page_bits)
         m.d.comb += offset.eq(head.addr[:page_bits] + done)
-        self._report(m, self._failed.any(), ErrorCode.READ_BUS, Cat(offset, head.addr[page_bits:]), head.job,
-                     head.owner)
+        return head, offset
+
+    def _report(self, m, candidate, head, offset):
+        """Errors of R at once; a burst outside the window (one at a time) when no error of R is in its way.
+
+        Two registers, so that no path leads from R to the arbiter.
+        """
+        layout = data.StructLayout({"addr": candidate.addr.shape(), "job": unsigned(JOB_BITS),
+                                    "owner": unsigned(len(self.clients))})
+        bus, window = Signal(layout, reset_less=True), Signal(layout, reset_less=True)
+        bus_valid, page_bits = Signal(), len(offset)
+        m.d.sync += [
+            bus_valid.eq(self._failed.any()),
+            bus.addr.eq(Cat(offset, head.addr[page_bits:])), bus.job.eq(head.job), bus.owner.eq(head.owner),
+            self._reporting.eq((self._refuse | (self._reporting & bus_valid)) & ~self._stop),
+        ]
+        with m.If(self._refuse):
+            m.d.sync += [window.addr.eq(candidate.addr), window.job.eq(candidate.job), window.owner.eq(self._grant)]
+        shown = Signal(layout)
+        m.d.comb += [
+            shown.eq(Mux(bus_valid, bus, window)),
+            self.err_valid.eq(bus_valid | self._reporting),
+            self.err_code.eq(Mux(bus_valid, ErrorCode.READ_BUS, ErrorCode.READ_WINDOW)),
+            self.err_addr.eq(shown.addr << self._byte_bits), self.err_job.eq(shown.job),
+        ]
+        for i in range(len(self.clients)):
+            with m.If(shown.owner[i]):
+                m.d.comb += self.err_client.eq(i)

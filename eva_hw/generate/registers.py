@@ -39,7 +39,7 @@ def registers_markdown():
     """The table as Markdown."""
     lines = ["# Registers", "",
              f"32-bit registers behind the AXI4-Lite slave ({REGISTER_BYTES} bytes of address space). "
-             "Addresses that are not listed read 0 and ignore writes.", "",
+             "Addresses that are not listed are answered with SLVERR; reads of them give 0, writes do nothing.", "",
              "| address | name | access | reset | meaning |", "|---|---|---|---|---|"]
     for r in REGISTERS.values():
         reset = "configuration" if r.name == "CONFIG_HASH" else f"0x{r.reset:08x}"

@@ -140,7 +140,8 @@ class Llama:
             Naming every name that is not a linear layer of the model.
         """
         if unknown := [n for n in names if n not in self.model.linears]:
-            raise InputError(f"{', '.join(unknown)} must be linear layers of the model, such as blk.0.attn_q", "capture")
+            raise InputError(f"{', '.join(unknown)} must be linear layers of the model, such as blk.0.attn_q",
+                             "capture")
         seen, inner = {}, self.linear
 
         def watch(name, x):

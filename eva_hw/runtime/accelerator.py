@@ -22,8 +22,8 @@ class Accelerator:
         cached under ``build/sim``). The bits are the same.
     timing : MemoryTiming
         Of the simulated memory.
-    memory : int
-        Bytes of it.
+    memory, base : int
+        Its bytes and its first address.
     seed : int
         Of the memory's and the registers' initial contents.
     trace : path
@@ -43,11 +43,11 @@ class Accelerator:
         For an unknown backend, or options that it does not have.
     """
 
-    def __init__(self, config, backend="golden", *, device=None, timing=None, memory=1 << 30, seed=1, trace=None,
-                 **options):
+    def __init__(self, config, backend="golden", *, device=None, timing=None, memory=1 << 30, base=1 << 30, seed=1,
+                 trace=None, **options):
         self.config = config
         if device is None and backend == "verilator":
-            device = simulate(config, timing=timing, memory=memory, seed=seed, trace=trace)
+            device = simulate(config, timing=timing, memory=memory, base=base, seed=seed, trace=trace)
         if device is not None:
             self.backend = HardwareBackend(config, device, **options)
         elif backend == "golden":
@@ -115,11 +115,12 @@ class Accelerator:
         self.backend.reset()
 
 
-def simulate(config, *, timing=None, memory=1 << 30, seed=1, trace=None):
+def simulate(config, *, timing=None, memory=1 << 30, base=1 << 30, seed=1, trace=None):
     """The simulated device of ``config``; its Verilog is emitted, and built unless the cache has it."""
     from .build import build, emit_top
 
     texts, top = emit_top(config)
     library = build(texts, top, data_bits=config.axi_data_bits, label=f"{config.name}-{config.hash:08x}",
                     trace=trace is not None)
-    return Simulator(library, size=memory, timing=timing or MemoryTiming(), poison=seed, reset_seed=seed, trace=trace)
+    return Simulator(library, base=base, size=memory, timing=timing or MemoryTiming(), poison=seed, reset_seed=seed,
+                     trace=trace)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,7 @@ _CFLAGS = "-fPIC -O2 -std=c++20 -fvisibility=hidden -fno-gnu-unique"
 _LDFLAGS = "-shared -Wl,-Bsymbolic"
 
 
+@cache
 def emit_top(config):
     """``({module name: Verilog text}, top module's name)`` of the accelerator for ``config``."""
     from ..top import Top

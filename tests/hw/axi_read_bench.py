@@ -69,17 +69,18 @@ async def credits_hold_back(dut):
     benches, board = await _benches(dut, "credits", pop_rate=0.0, cmd_rate=1.0)
 
     async def one(b):
+        beats = max(PAGE // b.size, 2 * b.limit + 40)
         for c in b.clients:
-            b.command(c, c.base, 3 * PAGE // b.size, 1)
-        await b.clock(3 * PAGE // b.size * 2 + 400)
+            b.command(c, c.base, beats, 1)
+        await b.clock(3 * beats + 200)
         for c in b.clients:
             if c.credits is not None:
                 fit, room = [], c.credits
-                for addr, beats in c.pieces:
-                    if beats > room:
+                for piece in c.pieces:
+                    if piece[1] > room:
                         break
-                    fit.append((addr, beats))
-                    room -= beats
+                    fit.append(piece)
+                    room -= piece[1]
                 got = [(r.addr, r.beats) for r in b.slave.reads if c.base <= r.addr < c.base + REGION]
                 board.equal(got, fit, f"{c.name} bursts without a pop")
             else:
@@ -138,21 +139,20 @@ async def full_rate(dut):
     benches, board = await _benches(dut, "rate", cmd_rate=1.0, pop_rate=1.0, latency=20)
 
     async def one(b):
-        c, row = b.clients[0], b.clients[1]
-        long = min(3 * PAGE // b.size, 600)
-        for client in (c, row):
+        if b.limit == 1:
+            b.slave.latency = 1  # few beats in flight
+        for client in b.clients[:2]:
             b.events.clear()
             before = client.delivered
-            b.command(client, client.base + b.size, long - 1, 0)
+            b.command(client, client.base + b.size, min(3 * PAGE // b.size, 600), 0)
             for k in range(8):
-                b.command(client, client.base + PAGE - b.size * (k & 1), max(2, b.limit // 2), 1)
+                b.command(client, client.base + PAGE + b.size * (k & 1), max(2, b.limit // 2), 1)
             await b.settle()
             beats = client.delivered - before
-            gaps = b.events["last"] - b.events["valid"] + 1 - beats
-            # Credits of twice the longest burst cannot cover the memory's latency: only the free client must not pause.
-            if client is c:
-                board.equal(gaps, 0, f"cycles lost in {beats} beats")
-                assert b.slave.read_depth <= parameters()["units"][benches.index(b)]["in_flight"]
+            # Short FIFOs cannot cover the memory's latency.
+            if client.credits is None or client.credits > 60:
+                board.equal(b.events["last"] - b.events["valid"] + 1, beats, f"{client.name}: cycles for {beats} beats")
+        assert b.slave.read_depth <= parameters()["units"][benches.index(b)]["in_flight"]
 
     await all_units([one(b) for b in benches])
     board.report()

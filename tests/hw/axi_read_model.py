@@ -62,8 +62,8 @@ class ReadBench:
 
     def random_command(self, client, most=80):
         """A command within the client's region, often across or up to a page boundary."""
-        size, beats = self.size, self.random.choice([0, 1, 2, self.random.randint(1, most), self.random.randint(1, most)])
-        beats = min(beats, PAGE // size * 3)
+        size, some = self.size, self.random.randint(1, most)
+        beats = min(self.random.choice([0, 1, 2, some, some]), PAGE // size * 3)
         near = self.random.randint(1, 2) * PAGE - self.random.randint(0, beats + 2) * size
         addr = near if self.random.random() < 0.6 else self.random.randrange(0, REGION // size - beats) * size
         addr = max(0, min(addr, REGION - beats * size))
@@ -129,7 +129,8 @@ class ReadBench:
         self.errors.append((c.name, self.get("err_code"), self.get("err_addr"), self.get("err_job")))
         # Whatever failed is the beat that would have come next: nothing before it was lost.
         addr, _, job = c.expected[0]
-        self.board.equal((self.get("err_addr"), self.get("err_job")), (addr, job), f"{c.name} error")
+        self.board.equal((self.get("err_addr"), self.get("err_job")), (addr % (1 << self.addr_bits), job),
+                         f"{c.name} error")
         c.expected.clear()
 
     async def clock(self, cycles=1):
@@ -149,11 +150,12 @@ class ReadBench:
     async def flush(self, cycles=None):
         """Flushes, for ``cycles`` or until idle; everything starts anew."""
         self.set(flush=1)
-        self.flushing = True
+        await self.clock()
+        self.flushing = True  # from now on: a beat taken before it may still come in its first cycle
         if cycles is not None:
-            await self.clock(cycles)
+            await self.clock(cycles - 1)
         else:
-            await self.clock(2)
+            await self.clock()
             while not self.get("idle"):
                 await self.clock()
         self.set(flush=0)

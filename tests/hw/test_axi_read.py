@@ -3,7 +3,7 @@ import pytest
 from eva_hw.dma import AxiReadDma, ReadClient
 from sim.block import run_block
 
-from .axi_units import ONE_FILE, SHAPES, make_config
+from .axi_units import BUILD_ARGS, SHAPES, make_config
 from .bundle import Bundle
 
 
@@ -21,7 +21,7 @@ def test_axi_read():
         units.append({"data_bits": data_bits, "addr_bits": addr_bits, "limit": limit, "in_flight": in_flight,
                       "clients": [(c.name, c.credits) for c in clients]})
     run_block(Bundle("axi_read", blocks), "tests.hw.axi_read_bench", comparisons=20_000,
-              build_args=ONE_FILE, parameters={"units": units, "command_latency": AxiReadDma.command_latency,
+              build_args=BUILD_ARGS, parameters={"units": units, "command_latency": AxiReadDma.command_latency,
                           "latency": AxiReadDma.latency})
 
 

@@ -26,6 +26,7 @@ def test_mutation(name):
 
     with pytest.raises((AssertionError, SystemExit)):
         run_block(MixedPe(), "tests.hw.pe_bench", comparisons=1, name=f"mutation_{name}", mutate=mutate,
+                  build_args=("-CFLAGS", "-O0"),
                   parameters={"cycles": 300, "latency": MixedPe.latency, "sum_delay": MixedPe.sum_delay})
     # It must have failed because a test did, not because the model could not be built or run.
     results = ROOT / "build" / "blocks" / f"eva_mixed_pe-mutation_{name}" / "results.xml"

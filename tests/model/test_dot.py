@@ -16,6 +16,10 @@ EXAMPLES = {4: 300, 8: 200, 16: 80, 32: 50}
 exponents = st.one_of(st.integers(0, 31), st.just(0))
 
 
+#: Exponent fields from, to, and the fraction of specials.
+BANDS = [(0, 30, 0.01), (0, 4, 0.0), (10, 18, 0.0), (14, 15, 0.001), (26, 30, 0.0)]
+
+
 def _compare(tally, x, w, exponent):
     bits, overflow = dot_round(np.array(x, np.uint16), np.array(w, np.uint16), exponent)
     want, want_overflow = oracle.dot(x, w, exponent)
@@ -67,7 +71,8 @@ def test_specials(d):
 def test_small_results_and_ties():
     """Products near the subnormal range, and significands with few bits, so that ties are common."""
     tally = Tally()
-    few = st.builds(lambda s, f, m: s << 15 | f << 10 | m << 8, st.integers(0, 1), st.integers(0, 16), st.integers(0, 3))
+    few = st.builds(lambda s, f, m: s << 15 | f << 10 | m << 8, st.integers(0, 1), st.integers(0, 16),
+                    st.integers(0, 3))
 
     @settings(max_examples=500)
     @given(_vectors(few, 4), exponents)
@@ -125,7 +130,7 @@ def test_broadcasting_and_exponent_arrays():
 
 
 @pytest.mark.parametrize("d", LENGTHS)
-@pytest.mark.parametrize("low, high, specials", [(0, 30, 0.01), (0, 4, 0.0), (10, 18, 0.0), (14, 15, 0.001), (26, 30, 0)])
+@pytest.mark.parametrize("low, high, specials", BANDS)
 def test_all_pairs_is_dot_round(d, low, high, specials, monkeypatch):
     """The float64 path where it is exact, the limb path elsewhere: the same bits."""
     monkeypatch.setattr(dot, "_CHUNK", 999)

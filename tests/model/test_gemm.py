@@ -33,7 +33,8 @@ def test_the_longest_k_is_exact_at_the_extremes():
 
 
 @pytest.mark.parametrize("out", ["fp16", "fp32"])
-@pytest.mark.parametrize("parts", [("row_scale",), ("column_scale",), ("bias",), ("row_scale", "column_scale", "bias"), ()])
+@pytest.mark.parametrize("parts", [("row_scale",), ("column_scale",), ("bias",),
+                                   ("row_scale", "column_scale", "bias"), ()])
 def test_scaled_outputs_match_the_oracle(out, parts):
     tally, rng = Tally(), np.random.default_rng([23, len(parts)])
     seen = set()

@@ -28,8 +28,8 @@ def _problems(path, tensors, names=None, metadata=None):
 @pytest.mark.parametrize("n", [1, 3, 4, 8, 9, 12, 16])
 def test_round_trip(tmp_path, n):
     path, rng = tmp_path / "layers.safetensors", np.random.default_rng(n)
-    layers = {"model.layers.0.q": VqLayer.random(rng, outputs=200, inputs=64, d=16, codebooks=3, index_bits=n, bias=True),
-              "b": VqLayer.random(rng, outputs=5, inputs=8, codebooks=1, index_bits=n)}
+    large = VqLayer.random(rng, outputs=200, inputs=64, d=16, codebooks=3, index_bits=n, bias=True)
+    layers = {"model.layers.0.q": large, "b": VqLayer.random(rng, outputs=5, inputs=8, codebooks=1, index_bits=n)}
     save_layers(path, layers, {"nbits_per_codebook": str(n), "origin": "test"})
     read = load_layers(path)
     assert list(read) == sorted(layers)

@@ -12,6 +12,11 @@ from tests import oracle
 from tests.model.cases import Tally, random_bits
 
 
+#: exponent, FP32 output, bias, fraction of specials, largest exponent field
+RUNS = ((0, False, False, 0, 20), (0, True, True, 0, 24), (5, False, True, 0.01, 24), (17, True, False, 0.02, 30),
+        (31, False, True, 0, 30))
+
+
 def _bits(array):
     return array.view(np.uint32 if array.dtype == np.float32 else np.uint16)
 
@@ -28,8 +33,9 @@ def _compare(tally, layer, x, exponent, fp32):
     """One token against the oracle; returns what the oracle says of the status bits."""
     got = vq_linear(layer, x, exponent=exponent, out_fp32=fp32)
     bias = None if layer.bias is None else _bits(layer.bias).tolist()
-    want, *status = oracle.vq_linear(layer.codes.tolist(), _bits(layer.codebooks).tolist(), _bits(layer.scales).tolist(),
-                                     bias, _bits(x).tolist(), exponent, "fp32" if fp32 else "fp16")
+    want, *status = oracle.vq_linear(layer.codes.tolist(), _bits(layer.codebooks).tolist(),
+                                     _bits(layer.scales).tolist(), bias, _bits(x).tolist(), exponent,
+                                     "fp32" if fp32 else "fp16")
     assert got.y.dtype == (np.float32 if fp32 else np.float16)
     tally.equal(_bits(got.y), want, f"{layer} exponent {exponent} fp32 {fp32}")
     tally.equal([got.oc_overflow, got.y_overflow, got.y_nan], status, f"{layer} status")
@@ -41,8 +47,7 @@ def _compare(tally, layer, x, exponent, fp32):
 def test_layers_match_the_oracle(d, count, n):
     tally, rng = Tally(), np.random.default_rng([7, d, count, n])
     outputs, vectors, status = 12, 3, set()
-    for exponent, fp32, bias, specials, high in ((0, False, False, 0, 20), (0, True, True, 0, 24), (5, False, True, 0.01, 24),
-                                                 (17, True, False, 0.02, 30), (31, False, True, 0, 30)):
+    for exponent, fp32, bias, specials, high in RUNS:
         layer = _layer(rng, outputs, vectors, d, count, n, bias=bias, specials=specials, high=high)
         x = random_bits(rng, vectors * d, high=high, specials=specials / 4).view(np.float16)
         status.add(_compare(tally, layer, x, exponent, fp32))
@@ -99,8 +104,8 @@ def test_output_codebook_matches_the_oracle():
     tally, rng = Tally(), np.random.default_rng(11)
     books, x = random_bits(rng, (2, 8, 8), high=24, specials=0.01), random_bits(rng, (3, 16), high=24)
     bits, overflow = output_codebook(books.view(np.float16), x.view(np.float16), 4)
-    want = [[[[oracle.dot(row[8 * v:8 * v + 8], entry, 4) for entry in book] for v in range(2)] for book in books.tolist()]
-            for row in x.tolist()]
+    want = [[[[oracle.dot(row[8 * v:8 * v + 8], entry, 4) for entry in book] for v in range(2)]
+             for book in books.tolist()] for row in x.tolist()]
     tally.equal(bits, np.array(want)[..., 0])
     tally.equal(overflow, np.array(want)[..., 1].any())
     single, _ = output_codebook(books.view(np.float16), x[0].view(np.float16), 4)

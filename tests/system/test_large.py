@@ -22,13 +22,15 @@ SHAPES = {
         (1, 8, 8, 1, 2, False, None), (100, 8 * 70, 8, 2, 8, True, 4), (33, 32 * 7, 32, 2, 8, False, 3),
         (5700, 16 * 3, 16, 1, 8, True, 5)),
 }
+#: Above 4 GiB, so that the upper halves of addresses matter.
+BASE = 1 << 36
 CASES = [(name, shape) for name, shapes in SHAPES.items() for shape in shapes]
 
 
 @pytest.mark.parametrize("name, shape", CASES)
 def test_shapes(name, shape):
     outputs, inputs, d, codebooks, index_bits, bias, tokens = shape
-    bench = Bench(name)
+    bench = Bench(name, base=BASE)
     layer = random_layer(1, outputs, inputs, d=d, codebooks=codebooks, index_bits=index_bits, bias=bias)
     x_shape = (inputs,) if tokens is None else (tokens, inputs)
     bench.linear(layer, random_x(1, *x_shape))
@@ -39,7 +41,7 @@ def test_shapes(name, shape):
 @pytest.mark.parametrize("name", SHAPES)
 def test_scenarios(name):
     """Formats and specials, back-to-back jobs, stalls, and chains of every token."""
-    bench = Bench(name)
+    bench = Bench(name, base=BASE)
     tokens = bench.config.batch_lanes
     assert scenarios.numerics(bench) == 29 * 19
     assert scenarios.large_then_small(bench, (700, 264), (3, 16)) == 4 * 706
@@ -50,7 +52,7 @@ def test_scenarios(name):
 
 @pytest.mark.parametrize("name", ["medium", "paper"])
 def test_errors(name):
-    bench = Bench(name, watchdog=4000)
+    bench = Bench(name, base=BASE, watchdog=4000)
     assert scenarios.bus_errors(bench) == 60 * 23
     assert scenarios.window_violations(bench) == 60 * 23
     assert scenarios.bad_descriptors(bench) > 40 * 23

@@ -58,6 +58,7 @@ class Config:
                         "most inputs of one layer (x values held per token)")
     max_codebooks: int = _param(8, _range(1, 8), "codebooks of 2^index_bits x 8 FP16 that one job slot holds")
     acc_depth: int = _param(4096, _range(16, 65536), "outputs of one tile (accumulators per batch lane)")
+    gemm_rows: int = _param(128, _pow2(16, 1024), "rows of y whose INT8 sums are accumulated at once")
     row_fifo_beats: int = _param(1024, _pow2(16, 8192), "depth of the index prefetch FIFO in bus beats")
     max_burst_beats: int = _param(32, _pow2(1, 256), "longest AXI burst in beats")
     read_bursts: int = _param(32, _pow2(2, 64), "read bursts in flight")
@@ -104,6 +105,11 @@ class Config:
               f"max_burst_beats = {self.max_burst_beats} of {self.beat_bytes} bytes must not exceed 4096 bytes")
         check(self.row_fifo_beats >= 2 * self.max_burst_beats,
               f"row_fifo_beats = {self.row_fifo_beats} must be at least twice max_burst_beats = {self.max_burst_beats}")
+        check(self.rows * self.cols >= self.beat_bytes,
+              f"axi_data_bits = {self.axi_data_bits} must not be wider than one INT8 weight tile, "
+              f"{self.rows * self.cols} bytes")
+        check(self.gemm_rows % (self.beat_bytes // 2) == 0,
+              f"gemm_rows = {self.gemm_rows} must be a multiple of {self.beat_bytes // 2}, the FP16 values in one beat")
         check(self.acc_depth % (self.beat_bytes // 2) == 0,
               f"acc_depth = {self.acc_depth} must be a multiple of {self.beat_bytes // 2}, the FP16 outputs in one beat")
         check(self.out_chunk_beats <= self.max_burst_beats,
@@ -160,6 +166,21 @@ class Config:
     def codebook_words(self):
         """Words of eight FP16 in one codebook buffer."""
         return self.max_codebooks << self.index_bits
+
+    @property
+    def weight_tile_beats(self):
+        """Beats of one tile of INT8 weights, rows x cols."""
+        return self.rows * self.cols // self.beat_bytes
+
+    @property
+    def weight_fifo_beats(self):
+        """Depth of the weight prefetch FIFO: eight tiles hide some 250 cycles even where 32 rows use a tile up."""
+        return max(16, 8 * self.weight_tile_beats)
+
+    @property
+    def gemm_lanes(self):
+        """INT8 results that are scaled and written per cycle."""
+        return min(4, self.axi_data_bits // 32)
 
     @property
     def vector_lengths(self):

@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 
 from eva_hw.bench import layer_picture, sim_layer
+from eva_hw.cli import sim_layer as sim_layer_command
 from eva_hw.cli.main import main
 from eva_hw.errors import InputError
 from eva_hw.formats import load_layers
+from eva_hw.layer import VqLayer
 from eva_hw.llm import smollm2
 from eva_hw.presets import preset
+from eva_hw.reports import write_report
 from eva_hw.runtime import Accelerator
 
 gguf = pytest.importorskip("gguf")
 pytest.importorskip("tokenizers")
+pytest.importorskip("matplotlib")
 
 from eva_hw.llm.gguf_file import LINEARS, GgufModel  # noqa: E402
 from eva_hw.llm.llama import Llama  # noqa: E402
@@ -25,7 +29,7 @@ from eva_hw.llm.tokenizer import load_tokenizer  # noqa: E402
 WIDTH, FFN, HEADS, KV_HEADS, HEAD, BLOCKS, VOCABULARY = 16, 24, 4, 2, 4, 2, 11
 
 
-def write_model(path, without=(), architecture="llama"):
+def write_model(path, without=(), architecture="llama", turned=HEAD, scaling=None):
     """A tiny random model; returns its tensors."""
     rng = np.random.default_rng(1)
     shapes = {"token_embd": (VOCABULARY, WIDTH), "output_norm": (WIDTH,), "output": (VOCABULARY, WIDTH)}
@@ -41,7 +45,9 @@ def write_model(path, without=(), architecture="llama"):
     writer.add_feed_forward_length(FFN)
     writer.add_head_count(HEADS)
     writer.add_head_count_kv(KV_HEADS)
-    writer.add_rope_dimension_count(HEAD)
+    writer.add_rope_dimension_count(turned)
+    if scaling:
+        writer.add_rope_scaling_type(scaling)
     writer.add_rope_freq_base(100.0)
     if "epsilon" not in without:
         writer.add_layer_norm_rms_eps(1e-5)
@@ -166,6 +172,15 @@ def test_bad_models(tmp_path):
         GgufModel(tmp_path / "none.gguf")
 
 
+def test_other_rotary_positions_are_refused(tmp_path):
+    write_model(tmp_path / "r.gguf", turned=2, scaling=gguf.RopeScalingType.YARN)
+    with pytest.raises(InputError) as caught:
+        Llama(GgufModel(tmp_path / "r.gguf"))
+    assert caught.value.problems == [
+        "llama.rope.scaling.type = 'yarn' must be 'none', without a tensor rope_freqs.weight",
+        "llama.rope.dimension_count = 2 must be the head width 4"]
+
+
 def test_bad_tokens_and_names(tiny):
     _, model = tiny
     with pytest.raises(InputError, match=r"tokens = \[11, -1\] must be one or more from 0 to 10"):
@@ -246,3 +261,22 @@ def test_bad_block_and_text(tiny):
     _, model = tiny
     with pytest.raises(InputError, match="block = 2 must be from 0 to 1"):
         sim_layer.prepare(model, 2)
+
+
+@pytest.mark.parametrize("flipped", [0, 1])
+def test_exit_code_tells_of_a_mismatch(flipped, monkeypatch, tmp_path, capsys):
+    layer = VqLayer.random(np.random.default_rng(3), outputs=9, inputs=16)
+    config, x = preset("tiny"), np.ones(16, np.float16)
+    with Accelerator(config, backend="golden") as accelerator:
+        made = sim_layer.run(accelerator, "blk.0.attn_q", layer, x)
+    made.y.view(np.uint16)[:flipped] ^= 1
+    monkeypatch.setattr(sim_layer_command, "_compute", lambda *arguments: [made])
+    monkeypatch.setattr(sim_layer_command, "write_report", lambda *a, **k: write_report(*a, **k, folder=tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        main(["sim-layer", "--preset", "tiny"])
+    shown = capsys.readouterr()
+    assert (ended.value.code or 0) == flipped
+    assert f"{9 - flipped} of 9 outputs bit-exact" in shown.out
+    assert ("1 of 9 outputs differ" in shown.err) == bool(flipped)
+    figures = json.loads((tmp_path / "layer.json").read_text())["figures"]
+    assert list(figures) == ["preset", "layers"] and figures["layers"][0]["mismatches"] == flipped

@@ -5,6 +5,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
 from ..abi.descriptor import DESCRIPTOR_BYTES, FIELDS, Opcode
+from ..abi.gemm import MAX_GEMM_INPUTS
 from ..config import WORD_BITS
 from ..emit import Block
 from .job import COUNT_BITS, job_layout, name_of
@@ -48,12 +49,14 @@ class DescriptorDecoder(Block):
         fields = {f.name: self.raw[f.offset:f.offset + f.width] for f in FIELDS.values()}
         m.d.comb += self.opcode.eq(fields["opcode"])
         self._fill(m, fields)
-        illegal = self._illegal(fields)
-        vq = self.opcode == Opcode.VQ_LINEAR
-        known = vq | (self.opcode == Opcode.FENCE) | (self.opcode == Opcode.INTERRUPT)
+        vq, gemm = self.opcode == Opcode.VQ_LINEAR, self.opcode == Opcode.INT8_GEMM
+        known = vq | gemm | (self.opcode == Opcode.FENCE) | (self.opcode == Opcode.INTERRUPT)
+        in_vq, in_gemm = self._illegal_vq(fields), self._illegal_gemm(fields)
+        none = Const(0, 1)
         flags = Signal(len(FIELDS))
-        m.d.comb += flags.eq(Cat(~known if name == "opcode" else illegal.get(name, Const(0, 1)) & vq
-                                 for name in FIELDS))
+        m.d.comb += flags.eq(Cat(
+            ~known if name == "opcode" else (in_vq.get(name, none) & vq) | (in_gemm.get(name, none) & gemm)
+            for name in FIELDS))
         m.d.comb += self.bad.eq(flags.any())
         for i in reversed(range(len(FIELDS))):
             with m.If(flags[i]):
@@ -65,7 +68,7 @@ class DescriptorDecoder(Block):
         config, job = self.config, self.job
         for name in ("has_bias", "out_fp32", "tokens", "tag", "x_addr", "y_addr", "codebook_addr", "row_addr",
                      "scale_addr", "bias_addr", "x_stride", "y_stride", "outputs", "tile", "row_beats",
-                     "words_log2", "index_bits", "codebooks", "exponent"):
+                     "words_log2", "index_bits", "codebooks", "exponent", "weight_addr", "rows", "out_int32"):
             m.d.comb += job[name].eq(fields[name])
         beat = exact_log2(config.beat_bytes)
         word = exact_log2(WORD_BITS // 8)
@@ -79,9 +82,31 @@ class DescriptorDecoder(Block):
                 Mux(fields["out_fp32"], fields["outputs"][:COUNT_BITS] << 2, fields["outputs"][:COUNT_BITS] << 1), beat)),
             job.vector_blocks.eq(_ceil_shift(vectors, exact_log2(config.vectors))),
             job.last_count.eq(((vectors - 1) & (config.vectors - 1)) + 1),
+            job.k_tiles.eq(_ceil_shift(fields["inputs"], exact_log2(config.rows))),
+            job.column_tiles.eq(_ceil_shift(fields["outputs"], exact_log2(config.cols))),
         ]
+        with m.If(self.opcode == Opcode.INT8_GEMM):
+            m.d.comb += [job.gemm.eq(1), job.tokens.eq(1)]
 
-    def _illegal(self, fields):
+    def _misplaced(self, addr):
+        """An address that is not on a beat, or beyond the bus."""
+        return (addr[:exact_log2(self.config.beat_bytes)] != 0) | (addr >> self.config.axi_addr_bits != 0)
+
+    def _illegal_gemm(self, fields):
+        """What makes each field illegal in an INT8 GEMM, by name."""
+        config = self.config
+        tile, rows, outputs, inputs = (fields[name] for name in ("tile", "rows", "outputs", "inputs"))
+        most = 1 << (COUNT_BITS - 2)
+        return {
+            "rows": (rows == 0) | (rows >= most),
+            "outputs": (outputs == 0) | (outputs >= most),
+            "inputs": (inputs == 0) | (inputs > MAX_GEMM_INPUTS),
+            "tile": (tile == 0) | (tile > config.gemm_rows) | ((tile < rows) & (tile % (config.beat_bytes // 2) != 0)),
+            **{name: self._misplaced(fields[name]) for name in ("x_addr", "y_addr", "weight_addr")},
+            "scale_addr": self._misplaced(fields["scale_addr"]) & ~fields["out_int32"],
+        }
+
+    def _illegal_vq(self, fields):
         """What makes each field illegal in a VQ job, by name."""
         config = self.config
         beat = exact_log2(config.beat_bytes)
@@ -100,7 +125,7 @@ class DescriptorDecoder(Block):
             "exponent": fields["exponent"] > 31,
         }
         for name in ("x_addr", "y_addr", "codebook_addr", "row_addr", "scale_addr", "bias_addr"):
-            wrong = (fields[name][:beat] != 0) | (fields[name] >> config.axi_addr_bits != 0)
+            wrong = self._misplaced(fields[name])
             illegal[name] = wrong & fields["has_bias"] if name == "bias_addr" else wrong
         for name in ("x_stride", "y_stride"):
             illegal[name] = fields[name][:beat] != 0

@@ -2,6 +2,7 @@
 
 from amaranth.lib import data
 
+from ..abi.gemm import MAX_GEMM_INPUTS
 from ..abi.image import VqPlan
 
 __all__ = ["JOB_SLOTS", "SLOT_BITS", "COUNT_BITS", "job_layout", "name_of"]
@@ -24,6 +25,8 @@ def job_layout(config):
     largest = VqPlan(config, config.max_words, 1, config.max_codebooks, 8, config.index_bits)
     return data.StructLayout({
         "fence": 1,
+        "gemm": 1,
+        "out_int32": 1,
         "has_bias": 1,
         "out_fp32": 1,
         "tokens": range(config.batch_lanes + 1),
@@ -38,12 +41,17 @@ def job_layout(config):
         "x_stride": 32,
         "y_stride": 32,
         "outputs": COUNT_BITS,
-        "tile": range(config.acc_depth + 1),
+        "tile": range(max(config.acc_depth, config.gemm_rows) + 1),
         "row_beats": COUNT_BITS,
         "words_log2": 2,
         "index_bits": range(config.index_bits + 1),
         "codebooks": 4,
         "exponent": 5,
+        # INT8 GEMM only.
+        "weight_addr": address,
+        "rows": COUNT_BITS,
+        "k_tiles": range(-(-MAX_GEMM_INPUTS // config.rows) + 1),
+        "column_tiles": COUNT_BITS,
         # Derived: beats of one token's x, of all codebooks, of scales, of one token's y ...
         "x_beats": range(config.x_beats + 1),
         "codebook_beats": range(largest.codebook_beats + 1),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from ..emit import Block, place
 from .lane import FLAGS
 from .pipe import delay
-from .product import ScaledSum
+from .product import ScaledSum, check_sum_bits
 from .rounder import SumRounder
 
 __all__ = ["OutputStage"]
@@ -20,7 +20,7 @@ class OutputStage(Block):
     Parameters
     ----------
     sum_bits : int
-        Bits of S.
+        Bits of S, 40 to 64.
 
     Members
     -------
@@ -41,6 +41,7 @@ class OutputStage(Block):
     latency = ScaledSum.latency + SumRounder.latency
 
     def __init__(self, sum_bits=56):
+        check_sum_bits(sum_bits)
         self.sum_bits = sum_bits
         super().__init__({
             "i_sum": In(sum_bits), "i_flags": In(FLAGS), "i_scale": In(16), "i_row_scale": In(16), "i_bias": In(16),

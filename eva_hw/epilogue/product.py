@@ -20,7 +20,7 @@ from .lane import FLAGS
 from .pipe import delay, register
 from .tree import add
 
-__all__ = ["SUM_MSB", "ScaledSum", "Special"]
+__all__ = ["SUM_MSB", "ScaledSum", "Special", "check_sum_bits"]
 
 INTEGER = 89
 FRACTION = 26
@@ -75,13 +75,19 @@ def _align(m, significand, shift, flip):
     return Cat(Cat(low, wide[LOST + 1:]) ^ flip.replicate(SUM_MSB), flip)
 
 
+def check_sum_bits(sum_bits):
+    """Raises ValueError if the datapath cannot have an S so wide."""
+    if not 40 <= sum_bits <= 64:
+        raise ValueError(f"sum_bits = {sum_bits} must be from 40 to 64")
+
+
 class ScaledSum(Block):
     """``2^b * scale * row_scale * S + bias`` exactly, one per cycle.
 
     Parameters
     ----------
     sum_bits : int
-        Bits of S, at least 40.
+        Bits of S, 40 to 64.
 
     Members
     -------
@@ -103,8 +109,7 @@ class ScaledSum(Block):
     latency = 4
 
     def __init__(self, sum_bits=56):
-        if not 40 <= sum_bits <= 64:
-            raise ValueError(f"sum_bits = {sum_bits} must be from 40 to 64")
+        check_sum_bits(sum_bits)
         self.sum_bits = sum_bits
         super().__init__({
             "i_sum": In(sum_bits), "i_flags": In(FLAGS),

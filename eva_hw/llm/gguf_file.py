@@ -75,7 +75,7 @@ class GgufModel:
         params = LlamaParams(
             blocks=size("block_count"), width=width, ffn_width=size("feed_forward_length"), heads=heads,
             kv_heads=self.field("llama.attention.head_count_kv") or heads,
-            head_width=self.field("llama.rope.dimension_count") or width // heads,
+            head_width=self.field("llama.attention.key_length") or width // heads,
             rope_base=float(self.field("llama.rope.freq_base") or 10000.0),
             norm_epsilon=float(size("attention.layer_norm_rms_epsilon")))
         if not problems.found:

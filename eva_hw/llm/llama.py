@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, Problems
 
 __all__ = ["Llama"]
 
@@ -40,10 +40,23 @@ class Llama:
     linear : callable | None
         ``linear(name, x)`` computes the layer ``name`` (``blk.0.attn_q``) of x float32 [T, K] and returns
         float32 [T, N]. Default: :meth:`dense`. A hook may call :meth:`dense` itself.
+
+    Raises
+    ------
+    InputError
+        If the model's rotary positions are scaled, or turn only a part of each head.
     """
 
     def __init__(self, model, linear=None):
         self.model, self.params = model, model.params
+        problems = Problems(str(model.path))
+        scaling = model.field("llama.rope.scaling.type")
+        problems.check(scaling in (None, "none") and "rope_freqs.weight" not in model.names,
+                       f"llama.rope.scaling.type = {scaling!r} must be 'none', without a tensor rope_freqs.weight")
+        turned = model.field("llama.rope.dimension_count") or self.params.head_width
+        problems.check(turned == self.params.head_width,
+                       f"llama.rope.dimension_count = {turned} must be the head width {self.params.head_width}")
+        problems.raise_if_any()
         self.linear = self.dense if linear is None else linear
         self._held = {}
 

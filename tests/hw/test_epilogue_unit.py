@@ -8,7 +8,7 @@ from sim.block import run_block
 def test_epilogue_unit(width, masks):
     block = EpilogueUnit(width, masks)
     run_block(block, "tests.hw.epilogue_unit_bench", comparisons=5000, testcase="unit",
-              parameters={"width": width, "masks": masks, "latency": block.latency})
+              build_args=("--output-split", "0"), parameters={"width": width, "masks": masks, "latency": block.latency})
 
 
 def test_unit_sum():

@@ -33,6 +33,7 @@ class EntryStreamer(Block):
     -------
     part : stream of PartLayout.
     may_load : to the stationary loader.
+    hold : the array is not free (INT8 work in flight). busy : FP16 work is in flight.
     r_en, r_addr : read port of the codebook buffer, in physical words of rows*16 bits; ``r_data`` a cycle later.
     a_valid, a_swap, a_data, a_tag : to the array. Latency from ``r_en``: 2 cycles.
     exponent, words_log2 : static settings of the array.
@@ -46,7 +47,7 @@ class EntryStreamer(Block):
         self.depth = 2 * config.codebook_words // config.groups
         super().__init__({
             "part": In(stream.Signature(PartLayout(config))),
-            "may_load": Out(1),
+            "may_load": Out(1), "hold": In(1), "busy": Out(1),
             "r_en": Out(1), "r_addr": Out(range(self.depth)), "r_data": In(config.rows * 16),
             "a_valid": Out(1), "a_swap": Out(1), "a_data": Out(config.rows * 16),
             "a_tag": Out(OcTag(config)),
@@ -94,7 +95,8 @@ class EntryStreamer(Block):
         head = self.part.payload
         same = (head.exponent == self.exponent) & (head.words_log2 == self.words_log2)
         m.d.comb += [
-            may_start.eq((settle == 0) & ((free != 0) | ~head.pass_first) & (same | ((flying == 0) & ~running))),
+            self.busy.eq(running | (flying != 0)),
+            may_start.eq(~self.hold & (settle == 0) & ((free != 0) | ~head.pass_first) & (same | ((flying == 0) & ~running))),
             self.may_load.eq((waiting == 0) & ~self.part.valid),
         ]
         # A part is offered as its last word enters the array; only then does the settling time start.

@@ -21,7 +21,7 @@ class JobTable(Block):
     <stage>_valid, <stage>_job, <stage>_slot : the stage's current job; ``<stage>_next`` (pulse) moves it on.
     interrupt : mark the newest job (or none, if empty): ``irq`` pulses when it has completed.
     empty, oldest_slot, oldest_index, oldest_tag : of the jobs not completed.
-    alone : the job of stage ``operands`` is the oldest, so nothing is before it.
+    alone, rows_alone : the job of stage ``operands`` (``rows``) is the oldest, so nothing is before it.
     """
 
     def __init__(self, config):
@@ -29,7 +29,7 @@ class JobTable(Block):
         layout = job_layout(config)
         ports = {"push": In(1), "job": In(layout), "ready": Out(1), "interrupt": In(1), "irq": Out(1),
                  "empty": Out(1), "oldest_slot": Out(SLOT_BITS), "oldest_index": Out(32), "oldest_tag": Out(32),
-                 "alone": Out(1)}
+                 "alone": Out(1), "rows_alone": Out(1)}
         for stage in STAGES:
             ports.update({f"{stage}_valid": Out(1), f"{stage}_job": Out(layout), f"{stage}_slot": Out(SLOT_BITS),
                           f"{stage}_next": In(1)})
@@ -53,6 +53,7 @@ class JobTable(Block):
             self.oldest_index.eq(slots[oldest[:SLOT_BITS]].index),
             self.oldest_tag.eq(slots[oldest[:SLOT_BITS]].tag),
             self.alone.eq(pointers["operands"] == oldest),
+            self.rows_alone.eq(pointers["rows"] == oldest),
         ]
         with m.If(self.push & self.ready):
             m.d.sync += [slots[head[:SLOT_BITS]].eq(self.job), head.eq(head + 1)]

@@ -1,6 +1,6 @@
 """Writes finished chunks of outputs to memory and completes jobs."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -18,14 +18,15 @@ class WriteBack(Block):
     Members
     -------
     valid, job, slot, next : the job table's stage ``write``; ``next`` completes the job.
-    chunk, rd_en, rd_token, rd_beat, rd_data, chunk_done : the output packer's read side.
+    chunk, rd_en, rd_token, rd_beat, rd_data, chunk_done : the output packer's read side. ``chunk.job_last`` ends a
+        GEMM job (a VQ job ends with its beats per token).
     cmd, o, done : command and data streams of the write DMA; pulse per finished command.
     """
 
     def __init__(self, config):
         self.config = config
         chunk = data.StructLayout({"beats": range(config.out_chunk_beats + 1),
-                                   "last_bytes": range(config.beat_bytes + 1)})
+                                   "last_bytes": range(config.beat_bytes + 1), "job_last": 1})
         super().__init__({
             "valid": In(1), "job": In(job_layout(config)), "slot": In(SLOT_BITS), "next": Out(1),
             "chunk": In(stream.Signature(chunk)),
@@ -48,6 +49,7 @@ class WriteBack(Block):
         token_addr, chunk_addr = (Signal(config.axi_addr_bits, name=n, reset_less=True)
                                   for n in ("token_addr", "chunk_addr"))
         fresh, written = Signal(init=1), Signal(COUNT_BITS, reset_less=True)
+        job_last = Signal(reset_less=True)
         pending = Signal(16)
         m.d.sync += pending.eq(pending + (self.cmd.valid & self.cmd.ready) - self.done)
         m.d.comb += [
@@ -61,7 +63,7 @@ class WriteBack(Block):
                 m.d.sync += token.eq(0)
                 with m.If(self.valid & self.chunk.valid):
                     m.d.sync += [beats.eq(self.chunk.payload.beats), last_bytes.eq(self.chunk.payload.last_bytes),
-                                 token_addr.eq(chunk_addr)]
+                                 token_addr.eq(chunk_addr), job_last.eq(self.chunk.payload.job_last)]
                     with m.If(fresh):
                         m.d.sync += [token_addr.eq(job.y_addr), chunk_addr.eq(job.y_addr), written.eq(0), fresh.eq(0)]
                     m.next = "COMMAND"
@@ -78,7 +80,7 @@ class WriteBack(Block):
                         m.d.sync += [written.eq(written + beats),
                                      chunk_addr.eq(chunk_addr + (beats << exact_log2(config.beat_bytes)))]
                         m.next = "CHUNK"
-                        with m.If(written + beats == job.y_beats):
+                        with m.If(Mux(job.gemm, job_last, written + beats == job.y_beats)):
                             m.next = "FINISH"
             with m.State("FINISH"):
                 with m.If(pending == 0):

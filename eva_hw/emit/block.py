@@ -19,6 +19,9 @@ class Block(wiring.Component):
     parameters that change the hardware.
     """
 
+    #: Blocks are also made only to be asked (their latency, their ports); that is no mistake to warn of.
+    _MustUse__silence = True
+
     @property
     def module_name(self):
         """The Verilog module's name, for example ``eva_sram_512x16``."""
@@ -77,7 +80,6 @@ def place(m, name, block, *, rst=None):
         connections.append(("i", "clk", ClockSignal()))
     if "rst" in emitted.clocking:
         connections.append(("i", "rst", ResetSignal() if rst is None else rst))
-    block._MustUse__used = True  # its module is emitted once, by the library, not here
     for port, (value, flow) in flat_ports(block).items():
         if isinstance(value, Signal):
             value.name = f"{name}_{port}"

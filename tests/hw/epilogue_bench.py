@@ -19,7 +19,7 @@ def make_plan(config, hazard, tiles):
     for number in range(tiles):
         outputs = random.choice((1, 2, hazard - 1, hazard, hazard + 1, random.randint(8, 64)))
         plan.tile(min(outputs, config.acc_depth), random.choice((1, 2, 3, 5)),
-                  special=random.choice((0.0, 0.0, 0.03)), rate=random.choice((1.0, 1.0, 0.5)))
+                  special=random.choice((0.0, 0.0, 0.1)), rate=random.choice((1.0, 1.0, 0.5)))
     return plan
 
 

@@ -80,39 +80,47 @@ class Plan:
         tokens = random.randrange(1 << config.batch_lanes)
         sums = [[[] for _ in range(config.batch_lanes)] for _ in range(outputs)]
         came = [-self.hazard] * outputs
+        this = self._build(special)
         for number in range(passes):
-            blocks = random.randint(1, config.blocks)
-            if blocks < config.blocks and random.random() < 0.5:  # what other blocks hold must not matter
-                self._fill(range(blocks, config.blocks), lambda: NAN)
-            ready = self._fill(range(blocks), lambda: self._value(special))
+            following = self._build(special) if number + 1 < passes else None
+            buffer, blocks, ready = this
+            # Only when both passes' buffers are full can short passes follow each other as closely as the hazard.
+            wait = following[2] if following and random.random() < 0.5 else 0
             for output in range(outputs):
-                earliest = max(self.next_row, ready, came[output] + self.hazard)
-                cycle = earliest
+                cycle = max(self.next_row, ready, wait, came[output] + self.hazard)
                 while random.random() >= rate:
                     cycle += 1
                 self.at_hazard += cycle == came[output] + self.hazard
                 self.at_done += cycle == ready
                 came[output] = cycle
                 self.next_row = cycle + 1
-                first, last = number == 0, number == passes - 1
-                self._row(cycle, blocks, sums[output], base + output, first, last)
-                self.rows[cycle].update(i_exponent=exponent, i_fp32=fp32, i_tokens=tokens)
-                if last:
+                self.rows[cycle] = {**self._row(buffer, blocks, sums[output]), "i_addr": base + output,
+                                    "i_first": int(number == 0), "i_last": int(number == passes - 1),
+                                    "i_exponent": exponent, "i_fp32": fp32, "i_tokens": tokens}
+                if number == passes - 1:
                     self._expect(cycle, sums[output], exponent, fp32, tokens, special)
-            self.free[self.buffer] = self.next_row
-            self.buffer ^= 1
+            self.free[buffer] = self.next_row
+            this = following
 
-    def _row(self, cycle, blocks, sums, addr, first, last):
+    def _build(self, special):
+        """Fills the next buffer for a pass; returns (buffer, blocks, cycle from which on it may be read)."""
+        config, random, buffer = self.config, self.random, self.buffer
+        blocks = random.randint(1, config.blocks)
+        if blocks < config.blocks and random.random() < 0.5:  # what other blocks hold must not matter
+            self._fill(range(blocks, config.blocks), lambda: NAN)
+        ready = self._fill(range(blocks), lambda: self._value(special))
+        self.buffer ^= 1
+        return buffer, blocks, ready
+
+    def _row(self, buffer, blocks, sums):
+        """A row's ports; its terms are added to each batch lane's list in ``sums``."""
         config, random = self.config, self.random
         index = [random.getrandbits(8) for _ in range(config.eu_lanes)]
         for lane in range(blocks * config.vectors):
             for token, terms in enumerate(sums):
-                terms.append(decode(self.banks[self.buffer, lane, index[lane] % config.max_entries, token]))
-        self.rows[cycle] = {
-            "i_valid": 1, "i_first": int(first), "i_last": int(last), "i_addr": addr, "i_buffer": self.buffer,
-            "i_blocks": blocks, "i_index": pack_slots(index, 8),
-            "i_scale": random.getrandbits(16), "i_bias": random.getrandbits(16),  # garbage unless last
-        }
+                terms.append(decode(self.banks[buffer, lane, index[lane] % config.max_entries, token]))
+        return {"i_valid": 1, "i_buffer": buffer, "i_blocks": blocks, "i_index": pack_slots(index, 8),
+                "i_scale": random.getrandbits(16), "i_bias": random.getrandbits(16)}  # garbage unless last
 
     def _expect(self, cycle, sums, exponent, fp32, tokens, special):
         # Scales that bring most results into FP16's range, and some out of it.

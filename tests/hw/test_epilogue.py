@@ -8,16 +8,15 @@ from .epilogue_top import EpilogueTop
 from .test_accumulator import TWO_TOKENS
 
 
-@pytest.mark.parametrize("config, tiles", [(preset("tiny"), 20), (TWO_TOKENS, 80)], ids=["tiny", "two_tokens"])
+@pytest.mark.parametrize("config, tiles", [(preset("tiny"), 22), (TWO_TOKENS, 80)], ids=["tiny", "two_tokens"])
 def test_epilogue(config, tiles):
     top = EpilogueTop(config)
-    found = run_block(top, "tests.hw.epilogue_bench", comparisons=10000, build_args=("--output-split", "0"),
+    found = run_block(top, "tests.hw.epilogue_bench", comparisons=10000, build_args=("--output-split", "0", "-CFLAGS", "-O0"),
                       parameters={"config": config.as_dict(), "latency": top.epilogue.latency,
                                   "hazard": top.epilogue.hazard, "tiles": tiles})
     figures = found["figures"]
-    assert figures["outputs"] > 150 and figures["at_done"] > 10 and figures["overflows"] > 5 and figures["nans"] > 5
-    if config is TWO_TOKENS:  # its passes are built faster than a long tile is read
-        assert figures["at_hazard"] > 5
+    assert figures["outputs"] > 100 and figures["at_done"] > 10 and figures["at_hazard"] > 10
+    assert figures["overflows"] > 5 and figures["nans"] > 5
 
 
 def test_latencies():

@@ -5,6 +5,7 @@ from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
 from eva_hw.abi.image import VqPlan
 from eva_hw.control.job import job_layout
+from eva_hw.control.writeback import WriteBack
 from eva_hw.dma import write_command
 from eva_hw.presets import preset
 from sim.scoreboard import Scoreboard, parameters, rng
@@ -44,7 +45,7 @@ async def jobs(dut):
                               last_bytes=last_bytes, job=j % 4), [(number, token, b) for b in range(beats)]))
         offset += beats * config.beat_bytes
     await start(dut, valid=0, job=0, slot=0, chunk_valid=0, chunk_payload=0, rd_data=0, cmd_ready=0, o_ready=0, done=0)
-    chunk_layout = dut_chunk_layout(config)
+    chunk_layout = WriteBack(config).chunk.payload.shape()
     taken = freed = job = cycle = answered = 0
     commands, beats_seen, answers, read = [], [], [], 0
     offered, waiting = False, None
@@ -91,9 +92,3 @@ async def jobs(dut):
     board.equal(beats_seen, [n << 16 | t << 8 | b for _, beats in want for n, t, b in beats], "beats")
     board.equal(freed, len(stream), "chunks freed")
     board.report(cycles=cycle)
-
-
-def dut_chunk_layout(config):
-    from eva_hw.feed import OutputPacker
-
-    return OutputPacker(config).chunk_layout

@@ -136,7 +136,7 @@ class _Victims:
         return error
 
     def _check(self, results):
-            for job, y in zip(self.jobs, results, strict=True):
+        for job, y in zip(self.jobs, results, strict=True):
             if y is not None:
                 self.bench.same(y, vq_linear(job.layer, job.x).y)
 

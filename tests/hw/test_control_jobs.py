@@ -1,0 +1,38 @@
+"""The control blocks that count, fetch and watch over jobs."""
+
+import pytest
+
+from eva_hw.control.counters import Counters
+from eva_hw.control.rows import RowStreamer
+from eva_hw.control.supervisor import Supervisor
+from eva_hw.presets import preset
+from sim.block import run_block
+
+from .axi_units import BUILD_ARGS
+from .job_front import JobFront
+
+
+@pytest.mark.parametrize("name, descriptors", [("tiny", 150), ("paper", 400)])
+def test_fetcher_and_table(name, descriptors):
+    found = run_block(JobFront(preset(name)), "tests.hw.fetcher_bench", comparisons=40 * descriptors,
+                      build_args=BUILD_ARGS, parameters={"preset": name, "descriptors": descriptors})
+    figures = found["figures"]
+    assert figures["full"] > 20 and figures["bad"] > 10 and figures["fences"] > 20
+    assert min(figures[f"irq_{when}"] for when in ("empty", "with_last", "later")) >= 3
+
+
+@pytest.mark.parametrize("name", ["tiny", "paper"])
+def test_supervisor(name):
+    run_block(Supervisor(preset(name)), "tests.hw.supervisor_bench", comparisons=50_000, build_args=BUILD_ARGS,
+              parameters={"preset": name, "rounds": 16})
+
+
+@pytest.mark.parametrize("name", ["tiny", "paper"])
+def test_row_streamer(name):
+    run_block(RowStreamer(preset(name)), "tests.hw.row_streamer_bench", comparisons=2000, build_args=BUILD_ARGS,
+              parameters={"preset": name, "jobs": 250})
+
+
+def test_counters():
+    run_block(Counters(), "tests.hw.counters_bench", comparisons=9 * 1000, build_args=BUILD_ARGS,
+              parameters={"cycles": 500})

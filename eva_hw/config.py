@@ -61,7 +61,7 @@ class Config:
     gemm_rows: int = _param(128, _pow2(16, 1024), "rows of y whose INT8 sums are accumulated at once")
     row_fifo_beats: int = _param(1024, _pow2(16, 8192), "depth of the index prefetch FIFO in bus beats")
     max_burst_beats: int = _param(32, _pow2(1, 256), "longest AXI burst in beats")
-    read_bursts: int = _param(32, _pow2(2, 64), "read bursts in flight")
+    read_bursts: int = _param(16, _pow2(2, 64), "read bursts in flight")
     write_bursts: int = _param(8, _pow2(2, 64), "write bursts in flight")
     out_chunk_beats: int = _param(8, _pow2(1, 64), "beats per token of one output chunk")
     out_chunks: int = _param(4, _pow2(2, 16), "output chunks buffered")

@@ -55,8 +55,8 @@ class Top(Block):
 
     @property
     def value_beats(self):
-        """Beats of scales (and of biases) fetched ahead: enough to hide some 250 cycles of latency."""
-        return max(8, 4096 // self.config.axi_data_bits)
+        """Beats of scales (and of biases) fetched ahead: half of them last while a burst waits behind index rows."""
+        return max(32, 16384 // self.config.axi_data_bits)
 
     @property
     def clients(self):

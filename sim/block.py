@@ -62,6 +62,7 @@ def run_block(block, test_module, *, comparisons, seed=1, parameters=None, name=
     """
     tool = verilator.find()
     tool.activate()
+    os.environ.update(OBJCACHE=str(ROOT / "sim" / "objcache"), EVA_OBJECTS=str(ROOT / "build" / "blocks" / "objects"))
     label = name or test_module.rsplit(".", 1)[-1]
     folder = ROOT / "build" / "blocks" / f"{block.module_name}-{label}"
     sources = emit_block(block, folder / "rtl", mutate)

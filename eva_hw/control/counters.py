@@ -15,6 +15,8 @@ COUNTERS = ("cycles_busy", "cycles_array", "cycles_eu", "stall_row", "stall_oc",
 class Counters(Block):
     """32-bit counters that wrap; each counts the cycles in which its event bit is 1.
 
+    Latency 1 cycle: an event is counted in the next cycle. ``clear`` wins over counting.
+
     Members
     -------
     events : one bit per name in COUNTERS. clear : zero all.

@@ -19,7 +19,7 @@ def _ceil_shift(value, shift):
 
 
 class DescriptorDecoder(Block):
-    """Checks and decodes one descriptor. Combinational.
+    """Checks and decodes one descriptor. Combinational: latency 0.
 
     Members
     -------

@@ -16,7 +16,9 @@ __all__ = ["DescriptorFetcher"]
 class DescriptorFetcher(Block):
     """One descriptor at a time: read, check, then push a job, remember a fence, or mark an interrupt.
 
-    A bad descriptor (or one that could not be read) stops the fetcher until it is reset.
+    A bad descriptor (or one that could not be read) stops the fetcher until it is reset. 1 cycle from a ring that is not
+    empty to the read command; ``latency`` cycles from a descriptor's last beat to its disposal (``advance``, together with
+    ``push``, ``interrupt`` or nothing); a job waits there until the table has room. ``bad`` comes a cycle later.
 
     Members
     -------
@@ -28,6 +30,9 @@ class DescriptorFetcher(Block):
     busy : between taking a descriptor and disposing of it.
     bad, bad_field, bad_tag : stopped at a bad descriptor.
     """
+
+    #: Cycles from a descriptor's last beat to its disposal, if it is good and the table has room.
+    latency = 2
 
     def __init__(self, config):
         self.config = config

@@ -18,6 +18,9 @@ class Supervisor(Block):
     the job at fault, and the queue stays halted until ``resume``. If memory never answers, ``fatal`` shows
     until it does.
 
+    A report is noted in 1 cycle; ``flush`` rises 1 cycle after the job at fault is the oldest and its error noted, and
+    stays for ``drain`` + 2 cycles or until memory is idle, whichever is longer. ``resume`` acts in the next cycle.
+
     Members
     -------
     advance, head : the ring's head counts descriptors disposed of.
@@ -55,7 +58,8 @@ class Supervisor(Block):
         silent = self._watch(m)
         job_error, job_code, job_addr = self._job_errors(m)
         fetch_error, fetch_addr = self._fetch_error(m)
-        with m.If(self.advance):
+        # In the first cycle of clear the fetcher may still dispose of a descriptor: that one is fetched again.
+        with m.If(self.advance & ~self.clear):
             m.d.sync += self.head.eq(self.head + 1)
         with m.FSM() as fsm:
             m.d.comb += [self.flush.eq(fsm.ongoing("FLUSH")), self.halted.eq(fsm.ongoing("HALTED")),
@@ -84,7 +88,8 @@ class Supervisor(Block):
                     m.d.comb += self.error_irq.eq(1)
                     m.d.sync += self.fatal.eq(0)
                     m.next = "HALTED"
-                with m.Elif(self.settled & (self.timer == self.watchdog) & (self.watchdog > self.drain)):
+                with m.Elif(self.settled & (self.timer >= self.drain) & (self.timer >= self.watchdog)
+                            & (self.watchdog != 0) & ~self.fatal):
                     m.d.sync += self.fatal.eq(1)
                     m.d.comb += self.error_irq.eq(1)
             with m.State("HALTED"):
@@ -102,7 +107,7 @@ class Supervisor(Block):
         silent = Signal()
         flushing = self.settled = Signal(name="flushing")
         m.d.sync += flushing.eq(self.flush)
-        m.d.comb += silent.eq((self.timer >= self.watchdog) & (self.watchdog != 0) & ~self.flush & ~flushing)
+        m.d.comb += silent.eq(self.busy & (self.timer >= self.watchdog) & (self.watchdog != 0) & ~self.flush & ~flushing)
         with m.If((self.flush != flushing) | (~self.flush & (self.progress | ~self.busy))):
             m.d.sync += self.timer.eq(0)
         with m.Elif(~self.timer[-1]):

@@ -15,6 +15,9 @@ STAGES = ("operands", "rows", "build", "sequence", "write")
 class JobTable(Block):
     """Four job slots in a ring; every stage has its own pointer and takes the jobs in order.
 
+    Latency 1 cycle: a job pushed, or moved on to, is shown to the stage in the next cycle. ``irq`` is combinational: it
+    comes with the completion (``write_next``) that it waited for.
+
     Members
     -------
     push, job, ready : a new job enters when ``push`` and ``ready``.
@@ -50,7 +53,8 @@ class JobTable(Block):
             self.empty.eq(head == oldest),
             self.ready.eq((head - oldest)[:SLOT_BITS + 1] != JOB_SLOTS),
             self.oldest_slot.eq(oldest[:SLOT_BITS]),
-            self.oldest_index.eq(slots[oldest[:SLOT_BITS]].index),
+            # Not ".index": that would be the array's own selector.
+            self.oldest_index.eq(slots[oldest[:SLOT_BITS]]["index"]),
             self.oldest_tag.eq(slots[oldest[:SLOT_BITS]].tag),
             self.alone.eq(pointers["operands"] == oldest),
             self.rows_alone.eq(pointers["rows"] == oldest),

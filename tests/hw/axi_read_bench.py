@@ -99,7 +99,7 @@ async def priority(dut):
     benches, board = await _benches(dut, "priority", rates={"ar": 0.0}, cmd_rate=1.0, pop_rate=0.0)
 
     async def one(b):
-        limit = {c.name: b.limit if c.credits is None else min(b.limit, c.credits) for c in b.clients}
+        limit = {c.name: b.limit if c.credits is None else min(b.limit, max(1, c.credits // 2)) for c in b.clients}
         await b.flush()
         for c in reversed(b.clients):
             b.command(c, c.base, min(limit.values()), 0)
@@ -176,7 +176,7 @@ async def bus_errors(dut):
             b.random_command(victim)
             everything = [cmd for cmd in victim.commands]
             pieces = [p for addr, n, _ in everything for p in
-                      bursts(addr, n, b.size, b.limit if victim.credits is None else min(b.limit, victim.credits))]
+                      bursts(addr, n, b.size, b.limit if victim.credits is None else min(b.limit, max(1, victim.credits // 2)))]
             kind, addr = first_error(pieces, b.size, (0, 1 << 64), {bad})
             await b.settle()
             board.equal([(e[0], e[1], e[2]) for e in b.errors], [(victim.name, ErrorCode.READ_BUS, addr)], kind)
@@ -202,7 +202,7 @@ async def windows(dut):
     async def one(b):
         top = 1 << b.addr_bits
         for k, c in enumerate(b.clients * 4):
-            size, limit = b.size, b.limit if c.credits is None else min(b.limit, c.credits)
+            size, limit = b.size, b.limit if c.credits is None else min(b.limit, max(1, c.credits // 2))
             beats = 2 * limit + 3
             low, addr = c.base + b.random.randint(0, 8) * size, c.base + b.random.randint(0, 8) * size
             cases = [(low, top - 1, addr), (0, addr + b.random.randint(1, beats * size) - 2, addr),

@@ -118,7 +118,7 @@ class ReadBench:
             assert c.held <= c.credits, f"{c.name}: {c.held} beats in a FIFO of {c.credits}"
 
     def _accept(self, c, addr, beats, job):
-        limit = self.limit if c.credits is None else min(self.limit, c.credits)
+        limit = self.limit if c.credits is None else min(self.limit, max(1, c.credits // 2))
         c.pieces += bursts(addr, beats, self.size, limit)
         c.expected.extend((addr + k * self.size, int(k == beats - 1), job) for k in range(beats))
 

@@ -14,7 +14,7 @@ SHAPES = [(32, 32, 16, 4), (64, 40, 256, 8), (256, 64, 32, 16), (1024, 33, 1, 8)
 
 def make_config(data_bits, addr_bits, max_burst_beats, in_flight):
     """The smallest accelerator with this bus."""
-    return Config(rows=8, cols=4, eu_lanes=2, eu_width=2, axi_data_bits=data_bits, axi_addr_bits=addr_bits,
+    return Config(rows=8, cols=16, eu_lanes=4, eu_width=4, axi_data_bits=data_bits, axi_addr_bits=addr_bits,
                   max_k=512, max_codebooks=1, acc_depth=64, row_fifo_beats=max(16, 2 * max_burst_beats),
                   max_burst_beats=max_burst_beats, read_bursts=in_flight, write_bursts=in_flight, out_chunk_beats=1)
 

@@ -1,5 +1,7 @@
 """EpilogueUnit and UnitSum against exact sums: one set of values per cycle, extremes and specials among them."""
 
+from functools import cache
+
 import cocotb
 
 from sim.scoreboard import Scoreboard, parameters, rng
@@ -13,6 +15,13 @@ from .oc_tags import pack_slots
 
 def signed(value, bits):
     return value - (1 << bits) if value >> (bits - 1) else value
+
+
+@cache
+def units(bits):
+    """A finite value in units of 2^-24, as int; a special one as float."""
+    value = decode(bits)
+    return value if isinstance(value, float) else int(value * 2 ** 24)
 
 
 def random_values(random, width):
@@ -38,8 +47,8 @@ async def unit(dut):
     seen = await play(dut, [*inputs, *[{"i_en": 0}] * latency], ("o_sum", "o_carry", "o_flags"))
     bits = 41 + width.bit_length() - 1
     for (en, values), (total, carry, flags) in zip(stimuli, seen[latency:]):
-        used = [decode(v) for i, v in enumerate(values) if en >> (i * masks // width) & 1]
-        want = sum(v for v in used if not isinstance(v, float)) * 2 ** 24
+        used = [units(v) for i, v in enumerate(values) if en >> (i * masks // width) & 1]
+        want = sum(v for v in used if not isinstance(v, float))
         specials = [v for v in used if isinstance(v, float)]
         want_flags = any(v != v for v in specials) | (INF in specials) << 1 | (-INF in specials) << 2
         board.equal((signed(total, bits) + carry, flags), (want, want_flags), "sum, flags")
@@ -48,16 +57,16 @@ async def unit(dut):
 
 @cocotb.test()
 async def unit_sum(dut):
-    units, bits, latency = (parameters()[k] for k in ("units", "bits", "latency"))
+    count, bits, latency = (parameters()[k] for k in ("units", "bits", "latency"))
     random, board = rng(), Scoreboard()
     await start(dut, i_sum=0, i_carry=0, i_flags=0)
     extremes = (0, 1, (1 << bits) - 1, 1 << (bits - 1), (1 << (bits - 1)) - 1)
     stimuli = [[(random.choice(extremes) if random.random() < 0.5 else random.getrandbits(bits),
-                 random.getrandbits(1), random.choice((0, 0, 1, 2, 4))) for _ in range(units)] for _ in range(2000)]
+                 random.getrandbits(1), random.choice((0, 0, 1, 2, 4))) for _ in range(count)] for _ in range(2000)]
     inputs = [{"i_sum": pack_slots([s for s, _, _ in one], bits), "i_carry": pack_slots([c for _, c, _ in one], 1),
                "i_flags": pack_slots([f for _, _, f in one], 3)} for one in stimuli]
     seen = await play(dut, [*inputs, *[{}] * latency], ("o_sum", "o_carry", "o_flags"))
-    wide = bits + units.bit_length() - 1
+    wide = bits + count.bit_length() - 1
     for one, (total, carry, flags) in zip(stimuli, seen[latency:]):
         want_flags = 0
         for _, _, f in one:

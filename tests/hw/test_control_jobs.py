@@ -12,12 +12,12 @@ from .axi_units import BUILD_ARGS
 from .job_front import JobFront
 
 
-@pytest.mark.parametrize("name, descriptors", [("tiny", 150), ("paper", 400)])
+@pytest.mark.parametrize("name, descriptors", [("tiny", 200), ("paper", 300)])
 def test_fetcher_and_table(name, descriptors):
     found = run_block(JobFront(preset(name)), "tests.hw.fetcher_bench", comparisons=40 * descriptors,
                       build_args=BUILD_ARGS, parameters={"preset": name, "descriptors": descriptors})
     figures = found["figures"]
-    assert figures["full"] > 20 and figures["bad"] > 10 and figures["fences"] > 20
+    assert figures["full"] > 20 and figures["bad"] >= 8 and figures["fences"] > 20
     assert min(figures[f"irq_{when}"] for when in ("empty", "with_last", "later")) >= 3
 
 

@@ -7,11 +7,14 @@ from sim.block import run_block
 from .epilogue_top import EpilogueTop
 from .test_accumulator import TWO_TOKENS
 
+#: One C++ file, barely optimized: such a short run is mostly compilation.
+BUILD_ARGS = ("--output-split", "0", "-CFLAGS", "-O0")
+
 
 @pytest.mark.parametrize("config, tiles", [(preset("tiny"), 22), (TWO_TOKENS, 80)], ids=["tiny", "two_tokens"])
 def test_epilogue(config, tiles):
     top = EpilogueTop(config)
-    found = run_block(top, "tests.hw.epilogue_bench", comparisons=10000, build_args=("--output-split", "0", "-CFLAGS", "-O0"),
+    found = run_block(top, "tests.hw.epilogue_bench", comparisons=10000, build_args=BUILD_ARGS,
                       parameters={"config": config.as_dict(), "latency": top.epilogue.latency,
                                   "hazard": top.epilogue.hazard, "tiles": tiles})
     figures = found["figures"]

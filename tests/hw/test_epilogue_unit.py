@@ -3,12 +3,15 @@ import pytest
 from eva_hw.epilogue import EpilogueUnit, UnitSum
 from sim.block import run_block
 
+#: One C++ file, barely optimized: such a short run is mostly compilation.
+BUILD_ARGS = ("--output-split", "0", "-CFLAGS", "-O0")
+
 
 @pytest.mark.parametrize("width, masks", [(2, 1), (16, 2)])
 def test_epilogue_unit(width, masks):
     block = EpilogueUnit(width, masks)
     run_block(block, "tests.hw.epilogue_unit_bench", comparisons=5000, testcase="unit",
-              build_args=("--output-split", "0", "-CFLAGS", "-O0"), parameters={"width": width, "masks": masks, "latency": block.latency})
+              build_args=BUILD_ARGS, parameters={"width": width, "masks": masks, "latency": block.latency})
 
 
 def test_unit_sum():

@@ -9,7 +9,8 @@ __all__ = ["BeatSource", "Unit", "all_units"]
 class Unit:
     """The ports of block ``index`` in the bundle ``dut``, by their own names, one cycle at a time.
 
-    ``await unit.settle()``, read with ``unit.get(name)``, then ``await unit.edge()`` and drive with ``unit.set(name=...)``.
+    ``await unit.settle()``, read with ``unit.get(name)``, then ``await unit.edge()``, and drive with
+    ``unit.set(name=...)``.
     """
 
     def __init__(self, dut, index, **idle):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from eva_hw.abi.descriptor import decode, encode
+from eva_hw.abi.image import VqPlan
 from eva_hw.compiler import (Arena, check_tokens, compile_layer, moved_bytes, pack_x, place_layer, plan_of, unpack_y,
                              vq_descriptor)
 from eva_hw.errors import InputError
@@ -100,8 +101,8 @@ def test_moved_bytes():
     """LLaMA-2-7B's seven linears at 2x8: the roofline of 397,600 beats."""
     config, total = preset("paper"), 0
     for outputs, inputs in [(4096, 4096)] * 4 + [(11008, 4096)] * 2 + [(4096, 11008)]:
-        layer = type("Shape", (), {"vectors": inputs // 8, "outputs": outputs, "codebook_count": 2, "d": 8, "index_bits": 8})
-        total += sum(moved_bytes(plan_of(layer, config), 1, False)) / config.beat_bytes
+        plan = VqPlan(config, inputs // 8, outputs, 2, 8, 8)
+        total += sum(moved_bytes(plan, 1, False)) / config.beat_bytes
     assert round(total, -2) == 397_600
 
 

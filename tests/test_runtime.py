@@ -1,4 +1,4 @@
-"""The runtime: golden backend, splitting, queues and dependencies, and the register sequence against a played device."""
+"""The runtime: golden backend, splitting, queues, dependencies, and the register sequence against a played device."""
 
 import numpy as np
 import pytest

@@ -31,8 +31,9 @@ class Arena:
         align = self.align if align is None else max(align, self.align)
         address = -(-self.next // align) * align
         if address + size > self.base + self.size:
-            raise InputError(f"{size} bytes are wanted and {max(0, self.base + self.size - address)} of {self.size} are "
-                             f"free from {address:#x}", "accelerator memory")
+            free = max(0, self.base + self.size - address)
+            raise InputError(f"{size} bytes are wanted and {free} of {self.size} are free from {address:#x}",
+                             "accelerator memory")
         self.next = address + size
         return address
 

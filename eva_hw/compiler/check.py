@@ -31,8 +31,8 @@ def check_layer(layer, config):
                    f"index_bits = {plan.index_bits} must be from 1 to {config.index_bits}")
     words = (plan.codebooks << plan.index_bits) * plan.vector_words
     problems.check(words <= config.codebook_words,
-                   f"{plan.codebooks} codebooks of {1 << plan.index_bits} entries of d = {plan.d} take {words} words of "
-                   f"{GROUP_ROWS} values, which must be at most the {config.codebook_words} of "
+                   f"{plan.codebooks} codebooks of {1 << plan.index_bits} entries of d = {plan.d} take {words} words "
+                   f"of {GROUP_ROWS} values, which must be at most the {config.codebook_words} of "
                    f"max_codebooks = {config.max_codebooks}")
     if problems.check(1 <= plan.outputs <= MAX_OUTPUTS, f"outputs = {plan.outputs} must be from 1 to {MAX_OUTPUTS}"):
         problems.check(plan.row_beats <= MAX_ROW_BEATS,

@@ -6,6 +6,8 @@ import numpy as np
 
 from ..abi.descriptor import Opcode
 from ..compiler import pack_x, unpack_y, vq_descriptor
+from .gemm_batch import collect_gemm, gemm_fields, gemm_operands
+from .gemm_job import GemmJob
 from .jobs import Job, token_count
 
 __all__ = ["Batch", "prepare"]
@@ -27,17 +29,20 @@ class Batch:
 
     Attributes
     ----------
-    jobs : list[Job]
+    jobs : list[Job or GemmJob]
+    plans : list[VqPlan or GemmPlan]
+        Of each job.
     descriptors : list[dict]
         Field values; ``tag`` counts them.
     owners : list[int | None]
         For each descriptor the position of its job; None for a fence.
     outputs : list[Rows]
-        The destination of each job.
+        The destination of each job (a GEMM's is one row).
     read_window, write_window : (first, last)
     """
 
     jobs: list
+    plans: list
     descriptors: list = field(default_factory=list)
     owners: list = field(default_factory=list)
     outputs: list = field(default_factory=list)
@@ -55,10 +60,13 @@ class Batch:
         self.descriptors.append({"tag": len(self.descriptors), **values})
         self.owners.append(owner)
 
-    def collect(self, device, plans):
+    def collect(self, device):
         """y of every job, out of the device's memory."""
         found = []
-        for job, rows, plan in zip(self.jobs, self.outputs, plans, strict=True):
+        for job, rows, plan in zip(self.jobs, self.outputs, self.plans, strict=True):
+            if isinstance(job, GemmJob):
+                found.append(collect_gemm(device, rows.address, plan))
+                continue
             data = device.mem_read(rows.address, rows.tokens * rows.stride).reshape(rows.tokens, rows.stride)
             y = unpack_y(data, plan)
             found.append(y if token_count(job) else y[0])
@@ -71,7 +79,7 @@ def prepare(jobs, placed, arena, device, poison, fixed):
     Parameters
     ----------
     placed : list[PlacedLayer]
-        The layer of each job.
+        The layer or weights of each job.
     arena : Arena
         For x and y.
     poison : numpy.random.Generator
@@ -79,15 +87,12 @@ def prepare(jobs, placed, arena, device, poison, fixed):
     fixed : list[(first, last)]
         What may be read besides the layers and inputs: the ring.
     """
-    batch, sources = Batch(jobs), []
-    config = placed[0].image.plan.config
-    for job, place in zip(jobs, placed, strict=True):
-        sources.append(None if isinstance(job.x, Job) else _write_x(job, place.image.plan, arena, device))
+    batch, sources = Batch(jobs, [_plan(job, place) for job, place in zip(jobs, placed, strict=True)]), []
+    for job, plan in zip(jobs, batch.plans, strict=True):
+        sources.append(None if isinstance(job.x, Job) else _write_x(job, plan, arena, device))
     first = arena.next
-    for job, place in zip(jobs, placed, strict=True):
-        plan = place.image.plan_for(job.out_fp32)
-        tokens, stride = token_count(job) or 1, plan.y_beats * config.beat_bytes
-        batch.outputs.append(Rows(arena.allocate(tokens * stride), tokens, stride, plan.y_bytes))
+    for job, plan in zip(jobs, batch.plans, strict=True):
+        batch.outputs.append(_destination(job, plan, arena))
     batch.write_window = (min(rows.address for rows in batch.outputs), arena.next - 1)
     device.mem_write(first, poison.integers(0, 256, arena.next - first, np.uint8))
     for i, (job, place) in enumerate(zip(jobs, placed, strict=True)):
@@ -97,19 +102,38 @@ def prepare(jobs, placed, arena, device, poison, fixed):
     return batch
 
 
+def _plan(job, place):
+    return job.plan(place.image.config) if isinstance(job, GemmJob) else place.image.plan_for(job.out_fp32)
+
+
+def _destination(job, plan, arena):
+    """Room for y."""
+    if isinstance(job, GemmJob):
+        return Rows(arena.allocate(plan.y_size), 1, plan.y_size, plan.y_size)
+    tokens, stride = token_count(job) or 1, plan.y_beats * plan.config.beat_bytes
+    return Rows(arena.allocate(tokens * stride), tokens, stride, plan.y_bytes)
+
+
 def _write_x(job, plan, arena, device):
-    x = job.x if job.x.ndim == 2 else job.x[None]
-    data = pack_x(x, plan)
-    rows = Rows(arena.allocate(data.size), len(x), data.shape[1], data.shape[1])
+    """Writes what is read besides the weights; a GEMM's is one row."""
+    if isinstance(job, GemmJob):
+        data = gemm_operands(job, plan)[None]
+    else:
+        data = pack_x(job.x if job.x.ndim == 2 else job.x[None], plan)
+    rows = Rows(arena.allocate(data.size), len(data), data.shape[1], data.shape[1])
     device.mem_write(rows.address, data)
     return rows
 
 
 def _add_job(batch, i, place, source):
-    """The descriptors of one job: a fence if it wants one, then one for every ``batch_lanes`` tokens."""
-    job, out, lanes = batch.jobs[i], batch.outputs[i], place.image.plan.config.batch_lanes
+    """The descriptors of one job: a fence if it wants one, then one (VQ: for every ``batch_lanes`` tokens)."""
+    job, out, plan = batch.jobs[i], batch.outputs[i], batch.plans[i]
     if job.fence_before:
         batch.add(None, opcode=Opcode.FENCE)
+    if isinstance(job, GemmJob):
+        batch.add(i, **gemm_fields(place, plan, source.address, out.address, len(batch.descriptors)))
+        return
+    lanes = plan.config.batch_lanes
     for token in range(0, out.tokens, lanes):
         batch.add(i, **{**vq_descriptor(
             place, tokens=min(lanes, out.tokens - token), x_addr=source.address + token * source.stride,

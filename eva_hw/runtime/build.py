@@ -19,8 +19,8 @@ __all__ = ["HARNESS", "ROOT", "build", "emit_top"]
 ROOT = Path(__file__).resolve().parent.parent.parent
 HARNESS = ROOT / "sim" / "harness"
 
-_FLAGS = ("--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--x-initial", "unique", "--noassert", "--threads", "1",
-          "-Wno-fatal", "-Wno-WIDTH", "-DEVA_SRAM_POISON", "--prefix", "Vtop", "-j", "2")
+_FLAGS = ("--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--x-initial", "unique", "--noassert", "--threads",
+          "1", "-Wno-fatal", "-Wno-WIDTH", "-DEVA_SRAM_POISON", "--prefix", "Vtop", "-j", "2")
 #: Several designs may be loaded into one process: no symbol may be shared among their libraries.
 _CFLAGS = "-fPIC -O2 -std=c++20 -fvisibility=hidden -fno-gnu-unique"
 _LDFLAGS = "-shared -Wl,-Bsymbolic"

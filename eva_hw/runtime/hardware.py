@@ -56,7 +56,8 @@ class HardwareBackend:
         self._pending = None
         self._fatal = False
         self._watchdog = watchdog if watchdog is not None else REGISTERS["WATCHDOG"].reset
-        self.queue = JobQueue(device, config, self._layers.allocate(RING * DESCRIPTOR_BYTES, DESCRIPTOR_BYTES), watchdog)
+        ring = self._layers.allocate(RING * DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
+        self.queue = JobQueue(device, config, ring, watchdog)
 
     def close(self):
         """Ends the simulation."""

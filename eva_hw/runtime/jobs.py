@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import Problems
 from ..layer import VqLayer
 from ..model.vq import check_exponent, check_x
+from .gemm_job import GemmJob, check_gemm_job
 
 __all__ = ["Job", "check_jobs", "token_count"]
 
@@ -46,15 +47,23 @@ def check_jobs(jobs):
     problems = Problems("run")
     for i, job in enumerate(jobs):
         mine = Problems()
-        check_exponent(mine, job.exponent)
-        if isinstance(job.x, Job):
-            _check_dependency(mine, jobs, i)
+        if isinstance(job, GemmJob):
+            check_gemm_job(mine, job)
         else:
-            check_x(mine, job.x, job.layer.inputs)
-            if isinstance(job.x, np.ndarray) and job.x.ndim == 2:
-                mine.check(len(job.x) > 0, "x: at least one token is needed")
+            _check_linear(mine, jobs, i)
         problems.found += [f"job {i}: {text}" for text in mine.found]
     problems.raise_if_any()
+
+
+def _check_linear(problems, jobs, i):
+    job = jobs[i]
+    check_exponent(problems, job.exponent)
+    if isinstance(job.x, Job):
+        _check_dependency(problems, jobs, i)
+    else:
+        check_x(problems, job.x, job.layer.inputs)
+        if isinstance(job.x, np.ndarray) and job.x.ndim == 2:
+            problems.check(len(job.x) > 0, "x: at least one token is needed")
 
 
 def _check_dependency(problems, jobs, i):

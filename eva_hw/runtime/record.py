@@ -35,7 +35,7 @@ class Record:
 
     @property
     def utilisation(self):
-        """roofline_cycles / cycles: 1.0 would be a bus that never idles and moves nothing twice; None without cycles."""
+        """roofline_cycles / cycles: 1.0 is a bus that never idles and moves nothing twice; None without cycles."""
         return self.roofline_cycles / self.cycles if self.cycles else None
 
     def add(self, cycles=0, counters=(), sticky=()):

@@ -7,10 +7,11 @@ __all__ = ["add_roofline"]
 
 
 def add_roofline(record, job, config):
-    """Adds the roofline of all device jobs that ``job`` is split into to ``record``; returns its (read, written) bytes."""
+    """Adds the roofline of all device jobs that ``job`` is split into; returns its (read, written) bytes."""
     plan = plan_of(job.layer, config, job.out_fp32)
     tokens, lanes = token_count(job) or 1, config.batch_lanes
-    moved = [moved_bytes(plan, min(lanes, tokens - first), job.layer.bias is not None) for first in range(0, tokens, lanes)]
+    bias = job.layer.bias is not None
+    moved = [moved_bytes(plan, min(lanes, tokens - first), bias) for first in range(0, tokens, lanes)]
     read, written = (sum(part) for part in zip(*moved, strict=True))
     record.jobs += len(moved)
     record.roofline_cycles += -(-(read + written) // config.beat_bytes)

@@ -64,7 +64,8 @@ class MemoryTiming:
         for name, low in (("read_latency", 1), ("write_latency", 1), ("in_flight", 1), ("seed", 0)):
             problems.check(getattr(self, name) >= low, f"{name} = {getattr(self, name)} must be at least {low}")
         beats, cycles = self.bandwidth
-        problems.check(1 <= beats <= cycles, f"bandwidth = {self.bandwidth} must be (beats, cycles), 1 <= beats <= cycles")
+        problems.check(1 <= beats <= cycles,
+                       f"bandwidth = {self.bandwidth} must be (beats, cycles), 1 <= beats <= cycles")
         problems.check(0 <= self.stall < 1, f"stall = {self.stall} must be from 0 to less than 1")
         problems.raise_if_any()
 

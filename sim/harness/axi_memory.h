@@ -116,7 +116,8 @@ private:
     bool delayed(uint64_t address, uint64_t beats, bool write, uint64_t& delay) const {
         bool hang = false;
         for (const Fault& f : faults) {
-            if (!(write ? f.on_write : f.on_read) || !f.range.touches(address, address + beats * kBeatBytes - 1)) continue;
+            if (!(write ? f.on_write : f.on_read)) continue;
+            if (!f.range.touches(address, address + beats * kBeatBytes - 1)) continue;
             if (f.kind == FAULT_HANG) hang = true;
             if (f.kind == FAULT_DELAY) delay += f.delay;
         }

@@ -185,7 +185,7 @@ class Segment:
     def _step_fetcher(self):
         now = self.descriptors[self.disposed] if self.disposed < len(self.descriptors) else None
         if self.advances:
-            self.phase = "idle"
+            self.phase, self.aim = "idle", False
             if now.kind == "job":
                 kept = {name: value for name, value in now.fields.items() if name not in ("opcode", "vectors")}
                 self.jobs.append({**kept, "fence": self.fence, "index": self.first + self.disposed & MASK})

@@ -4,7 +4,7 @@ from sim.block import run_block
 
 def test_pe():
     cycles = 4000
-    run_block(MixedPe(), "tests.hw.pe_bench", comparisons=5 * cycles,
+    run_block(MixedPe(), "tests.hw.pe_bench", comparisons=5 * cycles, build_args=("-CFLAGS", "-O0"),
               parameters={"cycles": cycles, "latency": MixedPe.latency, "sum_delay": MixedPe.sum_delay})
 
 

@@ -192,7 +192,8 @@ def bad_descriptors(bench):
     before, config, beat = bench.compared, bench.config, bench.config.beat_bytes
     victims = _Victims(bench, 70)
     wrong = {
-        "opcode": (0, 9, 255), "tokens": (0, config.batch_lanes + 1), "x_addr": (1, beat // 2, 1 << config.axi_addr_bits),
+        "opcode": (0, 9, 255), "tokens": (0, config.batch_lanes + 1),
+        "x_addr": (1, beat // 2, 1 << config.axi_addr_bits),
         "y_addr": (beat - 1,), "codebook_addr": (2,), "row_addr": (beat // 2,), "scale_addr": (1,), "bias_addr": (1,),
         "x_stride": (1,), "y_stride": (2,), "vectors": (0, config.max_words + 1, 1 << 31), "outputs": (0,),
         "tile": (0, config.acc_depth + beat), "words_log2": (3,), "index_bits": (0, config.index_bits + 1, 15),
@@ -236,7 +237,8 @@ def silent_memory(bench):
     victims = _Victims(bench, 90)
     for name in ("row", "y"):
         batch, fields = victims.prepare()
-        bench.device.add_fault(fields[f"{name}_addr"], fields[f"{name}_addr"], "hang", read=name != "y", write=name == "y")
+        address = fields[f"{name}_addr"]
+        bench.device.add_fault(address, address, "hang", read=name != "y", write=name == "y")
         try:
             bench.accelerator.backend.execute(batch)
         except DeviceError as error:

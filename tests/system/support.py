@@ -33,7 +33,8 @@ class Bench:
 
     def __init__(self, name, *, timing=FAST, memory=1 << 26, **options):
         self.config = preset(name)
-        self.accelerator = Accelerator(self.config, "verilator", timing=timing, memory=memory, progress=False, **options)
+        self.accelerator = Accelerator(self.config, "verilator", timing=timing, memory=memory, progress=False,
+                                       **options)
         self.device = self.accelerator.backend.device
         self.compared = 0
 

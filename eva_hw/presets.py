@@ -16,8 +16,12 @@ PRESETS = {c.name: c for c in (
            max_k=8192, max_codebooks=8, acc_depth=2048, gemm_rows=64, row_fifo_beats=512, max_burst_beats=32,
            read_bursts=16, write_bursts=4),
     Config(name="paper", rows=32, cols=32, eu_lanes=128, eu_width=32, batch_lanes=1, axi_data_bits=1024),
+    Config(name="batch2", rows=32, cols=32, eu_lanes=128, eu_width=32, batch_lanes=2, axi_data_bits=1024),
     Config(name="batch4", rows=32, cols=32, eu_lanes=128, eu_width=32, batch_lanes=4, axi_data_bits=1024,
            acc_depth=5632),
+    # Eight tokens keep the array busy for 8,192 cycles per pass: only tiles as wide as the widest layer hide that.
+    Config(name="batch8", rows=32, cols=32, eu_lanes=128, eu_width=32, batch_lanes=8, axi_data_bits=1024,
+           acc_depth=11008),
 )}
 
 

@@ -11,6 +11,8 @@ from eva_hw.presets import PRESETS, preset
 
 FIELDS = ", ".join(sorted(f.name for f in dataclasses.fields(Config)))
 
+NAMES = ", ".join(PRESETS)
+
 #: One illegal value per field, and what is said about it.
 ILLEGAL = [
     ("rows", 12, "rows = 12 must be a power of two from 8 to 64"),
@@ -24,6 +26,7 @@ ILLEGAL = [
     ("max_k", 100, "max_k = 100 must be a multiple of 64 from 64 to 65536"),
     ("max_codebooks", 0, "max_codebooks = 0 must be from 1 to 8"),
     ("acc_depth", 8, "acc_depth = 8 must be from 16 to 65536"),
+    ("gemm_rows", 8, "gemm_rows = 8 must be a power of two from 16 to 1024"),
     ("row_fifo_beats", 1000, "row_fifo_beats = 1000 must be a power of two from 16 to 8192"),
     ("max_burst_beats", 512, "max_burst_beats = 512 must be a power of two from 1 to 256"),
     ("read_bursts", 1, "read_bursts = 1 must be a power of two from 2 to 64"),
@@ -44,6 +47,8 @@ COMBINATIONS = [
     ({"max_burst_beats": 64}, "max_burst_beats = 64 of 128 bytes must not exceed 4096 bytes"),
     ({"row_fifo_beats": 32}, "row_fifo_beats = 32 must be at least twice max_burst_beats = 32"),
     ({"acc_depth": 4100}, "acc_depth = 4100 must be a multiple of 64, the FP16 outputs in one beat"),
+    ({"rows": 8, "cols": 8}, "axi_data_bits = 1024 must not be wider than one INT8 weight tile, 64 bytes"),
+    ({"gemm_rows": 32}, "gemm_rows = 32 must be a multiple of 64, the FP16 values in one beat"),
     ({"out_chunk_beats": 64}, "out_chunk_beats = 64 must not exceed max_burst_beats = 32"),
 ]
 
@@ -81,7 +86,7 @@ def test_all_offenders_at_once_with_their_message():
 
 
 def test_unknown_preset():
-    assert problems(preset, "papier") == ["'papier' is not a preset (presets: tiny, small, medium, paper, batch4)"]
+    assert problems(preset, "papier") == [f"'papier' is not a preset (presets: {NAMES})"]
 
 
 def test_hash_follows_the_hardware_and_nothing_else():
@@ -89,9 +94,10 @@ def test_hash_follows_the_hardware_and_nothing_else():
     assert dataclasses.replace(paper, name="other").hash == paper.hash
     legal = {"rows": 16, "cols": 16, "eu_lanes": 256, "eu_width": 16, "batch_lanes": 2, "axi_data_bits": 512,
              "axi_addr_bits": 48, "index_bits": 7, "max_k": 8192, "max_codebooks": 4, "acc_depth": 2048,
-             "row_fifo_beats": 512, "max_burst_beats": 16, "read_bursts": 16, "write_bursts": 4,
-             "out_chunk_beats": 4, "out_chunks": 2}
+             "row_fifo_beats": 512, "max_burst_beats": 16, "read_bursts": 4, "write_bursts": 4,
+             "out_chunk_beats": 4, "out_chunks": 2, "gemm_rows": 64}
     assert {*legal, "name"} == {f.name for f in dataclasses.fields(Config)}
+    assert all(getattr(paper, name) != value for name, value in legal.items())
     hashes = {dataclasses.replace(paper, **{name: value}).hash for name, value in legal.items()}
     assert len(hashes | {paper.hash}) == len(legal) + 1
 
@@ -138,10 +144,10 @@ def test_the_example_is_legal():
     (b"\xff", ["is not UTF-8 text: byte 0 is 0xff"]),
     ("rows = \n", ["is not valid TOML: Invalid value (at line 1, column 8)"]),
     ('base = "papier"\nrows = 12\nlanes = 4\nmax_burst_beats = 64\n',
-     ["base = 'papier' is not a preset (presets: tiny, small, medium, paper, batch4)",
+     [f"base = 'papier' is not a preset (presets: {NAMES})",
       f"lanes is not a configuration field (fields: {FIELDS})",
       "rows = 12 must be a power of two from 8 to 64"]),
-    ("base = 7\n", ["base = 7 is not a preset (presets: tiny, small, medium, paper, batch4)"]),
+    ("base = 7\n", [f"base = 7 is not a preset (presets: {NAMES})"]),
     ('base = "paper"\nlanes = 4\nrows = 32.0\n[array]\ncols = 4\n',
      [f"lanes is not a configuration field (fields: {FIELDS})",
       f"array is not a configuration field (fields: {FIELDS})",

@@ -56,7 +56,7 @@ def register(app):
             console.print(f"{each.name}: {'clean' if not found else 'NOT CLEAN'}")
             if found:
                 failed.append(each.name)
-                console.print(found, markup=False, highlight=False)
+                console.print(found, markup=False, highlight=False, soft_wrap=True)
             lines.append(_closing(written))
         wrote(*lines)
         if failed:

@@ -10,7 +10,7 @@ from ..errors import Problems
 from .check import MAX_OUTPUTS
 from .operands import padded_bytes
 
-__all__ = ["GemmImage", "Y_TYPES", "compile_gemm", "pack_activations", "pack_row_scales", "pack_weights", "unpack_gemm_y"]
+__all__ = ["GemmImage", "Y_TYPES", "check_gemm", "compile_gemm", "pack_activations", "pack_row_scales", "pack_weights", "unpack_gemm_y"]
 
 #: Type of y by the job's ``out``.
 Y_TYPES = {"int32": np.dtype("<i4"), "fp16": np.dtype("<f2"), "fp32": np.dtype("<f4")}
@@ -51,17 +51,22 @@ class GemmImage:
         return self.weights.size
 
 
+def check_gemm(weights, config):
+    """Raises InputError if ``weights`` have more outputs than an accelerator of ``config`` counts."""
+    problems = Problems(f"{weights!r} on configuration {config.name!r}")
+    problems.check(weights.outputs <= MAX_OUTPUTS, f"outputs = {weights.outputs} must be from 1 to {MAX_OUTPUTS}")
+    problems.raise_if_any()
+
+
 def compile_gemm(weights, config):
     """The :class:`GemmImage` of a :class:`~eva_hw.gemm_weights.GemmWeights` for ``config``.
 
     Raises
     ------
     InputError
-        If there are more outputs than the hardware counts.
+        See :func:`check_gemm`.
     """
-    problems = Problems(f"{weights!r} on configuration {config.name!r}")
-    problems.check(weights.outputs <= MAX_OUTPUTS, f"outputs = {weights.outputs} must be from 1 to {MAX_OUTPUTS}")
-    problems.raise_if_any()
+    check_gemm(weights, config)
     return GemmImage(config, weights.inputs, weights.outputs, pack_weights(weights, config))
 
 

@@ -1,6 +1,6 @@
 """Fetches descriptors from the ring and turns them into jobs, fences and interrupts."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -16,9 +16,11 @@ __all__ = ["DescriptorFetcher"]
 class DescriptorFetcher(Block):
     """One descriptor at a time: read, check, then push a job, remember a fence, or mark an interrupt.
 
-    A bad descriptor (or one that could not be read) stops the fetcher until it is reset. 1 cycle from a ring that is not
-    empty to the read command; ``latency`` cycles from a descriptor's last beat to its disposal (``advance``, together with
-    ``push``, ``interrupt`` or nothing); a job waits there until the table has room. ``bad`` comes a cycle later.
+    A bad descriptor (or one that could not be read) stops the fetcher until it is reset.
+
+    1 cycle from a ring that is not empty to the read command; ``latency`` cycles from a descriptor's last beat to its
+    disposal (``advance``, with ``push``, ``interrupt`` or nothing), where a job waits until the table has room. ``bad``
+    comes a cycle later.
 
     Members
     -------
@@ -75,7 +77,7 @@ class DescriptorFetcher(Block):
             if beats == 1:
                 m.d.sync += raw.eq(self.data)
             else:
-                m.d.sync += raw.eq((raw >> config.axi_data_bits) | (self.data << (8 * DESCRIPTOR_BYTES - config.axi_data_bits)))
+                m.d.sync += raw.eq(Cat(raw[config.axi_data_bits:], self.data))
             m.d.sync += received.eq(received + 1)
 
         with m.FSM() as fsm:

@@ -17,8 +17,8 @@ class OperandLoader(Block):
     Codebooks are asked for at once; x, which an earlier job may yet write, only when a job that follows a fence
     is the oldest. The array may start before all of x is there: progress is shown beat by beat.
 
-    1 cycle from ``valid`` with a free buffer to ``codebook_cmd``; from its handshake 2 to ``x_cmd`` unless a fence holds
-    it, then one x command per cycle. A beat's address stands in the beat's own cycle (latency 0), its progress in
+    1 cycle from ``valid`` with a free buffer to ``codebook_cmd``; from its handshake 2 to ``x_cmd`` unless a fence
+    holds it, then one x command per cycle. A beat's address stands in the beat's own cycle (latency 0), its progress in
     the next. ``next`` comes 1 cycle after the last beat; the next job's commands follow 2 cycles later.
 
     Members

@@ -14,8 +14,8 @@ __all__ = ["RowStreamer"]
 class RowStreamer(Block):
     """Issues one command per job to each of three read clients; the clients' credits hold them back.
 
-    Weights do not change under a fence, so nothing here waits for one. Latency 0: the commands are offered as soon as the
-    job is there, and ``next`` comes with the last handshake; one job per cycle if all clients are ready.
+    Weights do not change under a fence, so nothing here waits for one. Latency 0: the commands are offered as soon as
+    the job is there, and ``next`` comes with the last handshake; one job per cycle if all clients are ready.
 
     Members
     -------

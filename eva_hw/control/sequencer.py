@@ -17,8 +17,8 @@ class Sequencer(Block):
 
     A pass starts when its OC buffer is full. In a tile's last pass each row takes a scale (and a bias) with it,
     and room for its output is reserved chunk by chunk, because the epilogue behind never stalls. Latency 0 from ``row``
-    to ``e_*``, 1 from a pass's start to its first row, ``latency`` from a row to its ``y_end`` and ``y_fp32``. Tiles shorter
-    than ``hazard`` cost ``hazard`` cycles between their passes.
+    to ``e_*``, 1 from a pass's start to its first row, ``latency`` from a row to its ``y_end`` and ``y_fp32``. Tiles
+    shorter than ``hazard`` cost ``hazard`` cycles between their passes.
 
     Parameters
     ----------

@@ -38,8 +38,8 @@ class StationaryLoader(Block):
 
     Loading a part takes one cycle per (group, FP16 column), in which one x word of eight FP16 is read; it starts only
     when ``may_load`` says that the shadow registers have been copied everywhere. Latency 1 cycle from ``x_en`` to
-    ``ld_en``, also from the last ``x_en`` to ``part`` (a pass's last part comes a cycle or more later: its pass info goes first);
-    one slot per cycle, and 1 cycle between parts.
+    ``ld_en``, also from the last ``x_en`` to ``part`` (a pass's last part comes a cycle or more later: its pass info
+    goes first); one slot per cycle, and 1 cycle between parts.
 
     Members
     -------

@@ -107,7 +107,8 @@ class Supervisor(Block):
         silent = Signal()
         flushing = self.settled = Signal(name="flushing")
         m.d.sync += flushing.eq(self.flush)
-        m.d.comb += silent.eq(self.busy & (self.timer >= self.watchdog) & (self.watchdog != 0) & ~self.flush & ~flushing)
+        m.d.comb += silent.eq(self.busy & (self.timer >= self.watchdog) & (self.watchdog != 0)
+                              & ~self.flush & ~flushing)
         with m.If((self.flush != flushing) | (~self.flush & (self.progress | ~self.busy))):
             m.d.sync += self.timer.eq(0)
         with m.Elif(~self.timer[-1]):

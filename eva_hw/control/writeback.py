@@ -15,8 +15,8 @@ __all__ = ["WriteBack"]
 class WriteBack(Block):
     """For each chunk: one write command per token. A job completes when all its writes have been answered.
 
-    1 cycle from a chunk's handshake to its first command, 2 from a command's handshake to its first beat, then one beat per
-    cycle; 1 cycle between a token's last beat and the next command. ``next`` comes 1 cycle after the last ``done``.
+    1 cycle from a chunk's handshake to its first command, 2 from a command's handshake to its first beat, then one beat
+    per cycle; 1 cycle between a token's last beat and the next command. ``next`` comes 1 cycle after the last ``done``.
 
     Members
     -------

@@ -29,7 +29,7 @@ class GemmColumn(Block):
     r_en, r_buffer, r_row : In(1), In(1), In(log2(gemm_rows))
         Reads a row of a buffer into which nothing is being added.
     r_data : Out(128)
-        That row one cycle later, kept until the next read.
+        That row one cycle later, kept until the next read or until its buffer is filled again.
     """
 
     #: Cycles from a row to the write of its new sums: read, register, add.
@@ -104,7 +104,7 @@ class GemmAccumulator(Block):
         ``done_buffer`` can be read from the next cycle on.
     r_en, r_buffer, r_row, r_col : reads four sums: a row of FP16 column ``r_col``, of a complete block.
     r_data : Out(128)
-        Those sums one cycle later, kept until the next read.
+        Those sums one cycle later, kept until the next read or until their buffer is filled again.
     """
 
     latency, hazard = GemmColumn.latency, GemmColumn.hazard

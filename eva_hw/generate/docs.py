@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from ..config import Config
+from ..config_file import to_toml
 from ..emit import Library
 from ..presets import PRESETS
 from .descriptor import descriptor_markdown
@@ -62,19 +63,26 @@ def documents(root):
     """
     root = Path(root)
     return {
-        root / "README.md": _between(root / "README.md", "presets", presets_table()),
-        root / "docs/configuration.md": _between(root / "docs/configuration.md", "fields", fields_table()),
+        root / "README.md": _filled(root / "README.md", presets=presets_table(), tiny=_shown("tiny")),
+        root / "docs/configuration.md": _filled(root / "docs/configuration.md", fields=fields_table()),
         root / "docs/registers.md": registers_markdown(),
         root / "docs/descriptor.md": descriptor_markdown(),
     }
 
 
-def _between(path, name, table):
-    """The text of ``path`` with ``table`` between its marks ``<!-- name -->`` and ``<!-- /name -->``."""
-    text, found = re.subn(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", lambda _: table, path.read_text(),
-                          flags=re.S)
-    if found != 1:
-        raise ValueError(f"{path} must have the marks <!-- {name} --> and <!-- /{name} --> once")
+def _shown(name):
+    """What ``eva-hw config show`` prints, as a Markdown code block."""
+    return f"```\n$ .venv/bin/eva-hw config show {name}\n{to_toml(PRESETS[name])}```\n"
+
+
+def _filled(path, **parts):
+    """The text of ``path`` with each part between its marks ``<!-- name -->`` and ``<!-- /name -->``."""
+    text = path.read_text()
+    for name, part in parts.items():
+        text, found = re.subn(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", lambda _, part=part: part, text,
+                              flags=re.S)
+        if found != 1:
+            raise ValueError(f"{path} must have the marks <!-- {name} --> and <!-- /{name} --> once")
     return text
 
 

@@ -2,8 +2,9 @@
 
 from .accelerator import BACKENDS, Accelerator
 from .device_error import DeviceError
+from .gemm_job import GemmJob
 from .jobs import Job
 from .record import Record
 from .simulator import MemoryTiming, SimulationError
 
-__all__ = ["BACKENDS", "Accelerator", "DeviceError", "Job", "MemoryTiming", "Record", "SimulationError"]
+__all__ = ["BACKENDS", "Accelerator", "DeviceError", "GemmJob", "Job", "MemoryTiming", "Record", "SimulationError"]

@@ -1,6 +1,7 @@
 """The accelerator as a program uses it: layers in, results and what they cost out."""
 
 from ..errors import InputError
+from .gemm_job import GemmJob
 from .golden import GoldenBackend
 from .hardware import HardwareBackend
 from .jobs import Job, check_jobs
@@ -68,7 +69,7 @@ class Accelerator:
         self.backend.close()
 
     def load(self, layer):
-        """Uploads ``layer`` now instead of with its first job.
+        """Uploads ``layer`` (a VqLayer or GemmWeights) now instead of with its first job.
 
         Raises
         ------
@@ -96,14 +97,39 @@ class Accelerator:
         results, record = self.run([Job(layer, x, exponent, out_fp32)])
         return results[0], record
 
+    def gemm(self, weights, x, *, row_scale=None, column_scale=None, bias=None, out="int32"):
+        """``(y, Record)`` of one INT8 matrix product (see :class:`~eva_hw.runtime.GemmJob`).
+
+        Parameters
+        ----------
+        weights : GemmWeights, or int8 [K, N]
+        x : int8 [M, K]
+        row_scale : float16 [M] or None
+        column_scale, bias : float16 [N] or None
+        out : "int32", "fp16" or "fp32"
+
+        Returns
+        -------
+        y : int32, float16 or float32, [M, N]
+
+        Raises
+        ------
+        InputError, DeviceError
+        """
+        results, record = self.run([GemmJob(weights, x, row_scale, column_scale, bias, out)])
+        return results[0], record
+
     def run(self, jobs):
-        """``(list of y, Record)`` of a queue of jobs, which overlap as far as their fences allow."""
+        """``(list of y, Record)`` of a queue of Jobs and GemmJobs, which overlap as far as their fences allow."""
         jobs = list(jobs)
         if not jobs:
             raise InputError("at least one job is needed", "run")
         check_jobs(jobs)
         for job in jobs:
-            self.load(job.layer)
+            if not isinstance(job, GemmJob):
+                self.load(job.layer)
+            elif job.keeps:
+                self.load(job.weights)
         return self.backend.run(jobs)
 
     def resume(self):

@@ -6,13 +6,15 @@ import numpy as np
 
 from ..abi.descriptor import DESCRIPTOR_BYTES
 from ..abi.registers import REGISTERS
-from ..compiler import Arena, compile_layer, place_layer
+from ..compiler import Arena, compile_gemm, compile_layer, place_layer
+from ..gemm_weights import GemmWeights
 from .batch import prepare
 from .device_error import DeviceError
+from .gemm_job import GemmJob
 from .progress import Progress
 from .queue import RING, JobQueue
 from .record import Record
-from .roofline import add_roofline
+from .roofline import add_roofline, bus_beats
 
 __all__ = ["HardwareBackend"]
 
@@ -70,12 +72,21 @@ class HardwareBackend:
         self.queue.start()
 
     def load(self, layer):
-        """Compiles and uploads ``layer`` once; returns its :class:`~eva_hw.compiler.PlacedLayer`."""
+        """Compiles and uploads ``layer`` (a VqLayer or GemmWeights) once; returns its PlacedLayer."""
         if id(layer) not in self._placed:
             # The layer is kept beside its image, so that its id stays its own.
-            self._placed[id(layer)] = layer, place_layer(compile_layer(layer, self.config), self._layers,
-                                                         self.device.mem_write)
+            self._placed[id(layer)] = layer, self._place(layer, self._layers)
         return self._placed[id(layer)][1]
+
+    def _place(self, layer, arena):
+        image = (compile_gemm if isinstance(layer, GemmWeights) else compile_layer)(layer, self.config)
+        return place_layer(image, arena, self.device.mem_write)
+
+    def _load_for(self, job):
+        """The placed layer or weights of a job; weights given as an array are placed for this run only."""
+        if not isinstance(job, GemmJob):
+            return self.load(job.layer)
+        return self.load(job.weights) if job.keeps else self._place(job.operand, self._scratch)
 
     # Runs -----------------------------------------------------------------------------------
 
@@ -86,8 +97,8 @@ class HardwareBackend:
     def prepare(self, jobs):
         """The :class:`~eva_hw.runtime.batch.Batch` of ``jobs``, laid out but not submitted."""
         self._finish_pending()
-        placed = [self.load(job.layer) for job in jobs]
         self._scratch.release(self._scratch.base)
+        placed = [self._load_for(job) for job in jobs]
         ring = (self.queue.ring, self.queue.ring + RING * DESCRIPTOR_BYTES - 1)
         return prepare(jobs, placed, self._scratch, self.device, self._poison, [ring])
 
@@ -158,16 +169,12 @@ class HardwareBackend:
             add_roofline(record, job, self.config)
         record.read_bytes = record.counters["READ_BEATS"] * self.config.beat_bytes
         record.write_bytes = record.counters["WRITE_BEATS"] * self.config.beat_bytes
-        plans = [self.load(job.layer).image.plan_for(job.out_fp32) for job in batch.jobs]
-        found = batch.collect(self.device, plans)
+        found = batch.collect(self.device)
         return [None if i in pending.failed else y for i, y in enumerate(found)], record
 
     def _expected(self, jobs):
         """Bus beats of a run, for the progress bar."""
-        record = Record()
-        for job in jobs:
-            add_roofline(record, job, self.config)
-        return record.roofline_cycles
+        return bus_beats(jobs, self.config)
 
     def _limit(self, jobs):
         if self.limit is not None:

@@ -22,7 +22,10 @@ class Record:
     sticky : dict[str, bool]
         oc_overflow, y_overflow, y_nan: seen in any result.
     jobs : int
-        Descriptors of kind VQ_LINEAR: calls with more tokens than batch lanes are split.
+        Descriptors of kind VQ_LINEAR (calls with more tokens than batch lanes are split) and INT8_GEMM.
+    ideal_cycles : int or None
+        Cycles of the INT8 GEMMs alone on an array that multiplies without a pause (padded tiles count whole); None
+        without any.
     """
 
     cycles: int | None = None
@@ -32,6 +35,7 @@ class Record:
     counters: dict = field(default_factory=dict)
     sticky: dict = field(default_factory=dict)
     jobs: int = 0
+    ideal_cycles: int | None = None
 
     @property
     def utilisation(self):

@@ -26,13 +26,14 @@ def legal(random, config):
     """The fields of a legal job."""
     beat = config.beat_bytes
     address = lambda: random.randrange(1 << config.axi_addr_bits) // beat * beat  # noqa: E731
-    w, n = random.randrange(config.groups.bit_length() if config.groups < 4 else 3), random.randint(1, config.index_bits)
+    w, n = random.randrange(min(3, config.groups.bit_length())), random.randint(1, config.index_bits)
     outputs = random.randint(1, config.acc_depth)
     return dict(
         opcode=Opcode.VQ_LINEAR, has_bias=random.getrandbits(1), out_fp32=random.getrandbits(1),
         tokens=random.randint(1, config.batch_lanes), tag=random.getrandbits(32), outputs=outputs, tile=outputs,
         vectors=random.randint(1, config.max_words >> w), row_beats=random.randrange(1, 1 << 24), words_log2=w,
-        index_bits=n, codebooks=random.randint(1, min(8, config.codebook_words >> w >> n)), exponent=random.randrange(32),
+        index_bits=n, codebooks=random.randint(1, min(8, config.codebook_words >> w >> n)),
+        exponent=random.randrange(32),
         x_stride=random.getrandbits(20) * beat, y_stride=random.getrandbits(20) * beat,
         **{f"{name}_addr": address() for name in ("x", "y", "codebook", "row", "scale", "bias")})
 
@@ -62,7 +63,7 @@ class Descriptor:
 class Segment:
     """One ring from reset to its end."""
 
-    def __init__(self, dut, config, random, board, count, ending, seen):
+    def __init__(self, dut, config, random, board, count, ending, write_rate, seen):
         self.dut, self.config, self.random, self.board, self.seen = dut, config, random, board, seen
         kinds = random.choices(["job", "fence", "interrupt"], [5, 2, 2], k=count)
         self.ending = ending
@@ -80,7 +81,7 @@ class Segment:
         self.pointers = dict.fromkeys(STAGES, 0)
         self.irqs, self.run, self.cycle = [], 1, 0
         self.rates = {stage: random.choice([0.1, 0.5, 1.0]) for stage in STAGES}
-        self.rates["write"] = random.choice([0.004, 0.1, 1.0])
+        self.rates["write"] = write_rate
         self.aim = False
 
     # Driving --------------------------------------------------------------------------------
@@ -144,7 +145,8 @@ class Segment:
             board.equal(payload, dict(addr=place % (1 << self.config.axi_addr_bits), job=0,
                                       beats=max(1, DESCRIPTOR_BYTES // self.config.beat_bytes)), "command")
         if self.phase == "stopped":
-            board.equal((self._get("bad_field"), self._get("bad_tag")), (NAMES.index(now.name), now.fields["tag"]), "what is bad")
+            board.equal((self._get("bad_field"), self._get("bad_tag")),
+                        (NAMES.index(now.name), now.fields["tag"]), "what is bad")
 
     def _check_table(self):
         board, done = self.board, self.completed
@@ -152,10 +154,12 @@ class Segment:
         board.equal((self._get("empty"), self._get("oldest_slot"), self._get("alone")),
                     (int(oldest is None), done % JOB_SLOTS, int(self.pointers["operands"] == done)), "table")
         if oldest:
-            board.equal((self._get("oldest_index"), self._get("oldest_tag")), (oldest["index"], oldest["tag"]), "oldest job")
+            board.equal((self._get("oldest_index"), self._get("oldest_tag")),
+                        (oldest["index"], oldest["tag"]), "oldest job")
         for stage, pointer in self.pointers.items():
             valid = pointer < len(self.jobs)
-            board.equal((self._get(f"{stage}_valid"), self._get(f"{stage}_slot")), (int(valid), pointer % JOB_SLOTS), stage)
+            board.equal((self._get(f"{stage}_valid"), self._get(f"{stage}_slot")),
+                        (int(valid), pointer % JOB_SLOTS), stage)
             if valid:
                 self._check_job(pointer, self._get(f"{stage}_job"))
 
@@ -202,7 +206,7 @@ class Segment:
             if self.ending == "unread" and self.disposed == self.stop:
                 self.beats = self.beats[:self.random.randrange(len(self.beats))]
                 self.phase = "dead"
-            self.aim = now.kind == "interrupt" and self.random.random() < 0.6
+            self.aim = now.kind == "interrupt" and self.random.random() < 0.8
         elif self.phase == "due" and self.cycle >= self.due and now.kind == "bad":
             self.phase = "stopped"
             self.seen["bad"] += 1
@@ -226,10 +230,11 @@ async def rings(dut):
     idle = dict.fromkeys(("run", "base", "mask", "head", "tail", "cmd_ready", "beat_valid", "data",
                           *(f"{stage}_next" for stage in STAGES)), 0)
     await start(dut, **idle)
-    left = parameters()["descriptors"]
+    left, write_rates = parameters()["descriptors"], (0.003, 0.1, 1.0)
     while left > 0:
         count = random.randint(5, 15)
-        segment = Segment(dut, config, random, board, count, random.choice(["bad", "bad", "bad", "unread", "none"]), seen)
+        ending = random.choice(["bad", "bad", "bad", "unread", "none"])
+        segment = Segment(dut, config, random, board, count, ending, write_rates[left % 3], seen)
         rest = 40  # cycles in which nothing may happen any more
         while rest:
             segment.drive()
@@ -239,7 +244,7 @@ async def rings(dut):
             rest -= segment.over
             assert segment.cycle < 20_000, f"stuck at descriptor {segment.disposed}, {segment.phase}"
             await RisingEdge(dut.clk)
-        board.equal((segment.disposed, len(segment.jobs)), (segment.stop, segment.completed), "all disposed of and completed")
+        board.equal((segment.disposed, len(segment.jobs)), (segment.stop, segment.completed), "all is done")
         left -= count
         for name, value in idle.items():
             getattr(dut, name).value = value

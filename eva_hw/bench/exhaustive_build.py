@@ -1,0 +1,133 @@
+"""Builds the C++ arithmetic benches: Verilog, Verilator, one program per bench; each built once and kept."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ..emit import Library
+from ..errors import InputError
+from ..reports import ROOT
+from ..tools import verilator
+from .exhaustive_tops import Chain, Converters, Pairs
+
+__all__ = ["BENCHES", "LANES", "SOURCES", "build", "build_oracle"]
+
+SOURCES = ROOT / "sim" / "exhaustive"
+#: Stems of the C++ sources, which are also the Verilator prefixes.
+BENCHES = ("pairs", "chain", "converters")
+#: PEs side by side. More than eight do not fit a core's instruction cache and are no faster.
+LANES = 8
+
+_VERILATE = ("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "--output-split", "0",
+             "-Wno-fatal", "-Wno-WIDTH")
+_COMPILE = ("-std=c++20", "-O2")
+#: Verilator's code is as fast with -O1 as with -O2; what runs once need not be fast at all.
+_COMPILE_MODEL, _COMPILE_ONCE = ("-std=c++20", "-O1"), ("-std=c++20", "-O0")
+
+
+def _top(name, lanes):
+    """A bench's top block, and the constants that its C++ needs from it."""
+    if name == "pairs":
+        top = Pairs(lanes)
+        return top, {"LANES": lanes, "FP16_LATENCY": top.fp16_latency, "INT8_LATENCY": top.int8_latency,
+                     "SUM_DELAY": top.sum_delay}
+    if name == "chain":
+        top = Chain(4)
+        return top, {"CHAIN_LATENCY": top.latency, "SUM_LATENCY": top.sum_latency}
+    top = Converters()
+    return top, {"OUTPUT_LATENCY": top.output_latency, "OC_LATENCY": top.oc_latency}
+
+
+def _run(command, environ=None):
+    """Runs a tool; its output in an InputError if it fails."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
+                          env={**os.environ, **(environ or {})})
+    if done.returncode:
+        raise InputError(f"{Path(command[0]).name} failed:\n{(done.stdout + done.stderr)[-3000:]}",
+                         "arithmetic benches")
+    return done.stdout
+
+
+def _headers():
+    return [path.read_text() for path in sorted(SOURCES.glob("*.h"))]
+
+
+def _kept(stem, parts, make, folder, suffix=""):
+    """The file ``<stem>-<digest of parts>`` in the cache; ``make(work, file)`` makes it if it is not there."""
+    cache = ROOT / "build" / "exhaustive" if folder is None else Path(folder)
+    final = cache / f"{stem}-{hashlib.sha256(chr(0).join(map(str, parts)).encode()).hexdigest()[:16]}{suffix}"
+    if not final.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        # Made aside and renamed: an interrupted build must not be taken for a finished one.
+        work = Path(tempfile.mkdtemp(prefix=f".{stem}-", dir=cache))
+        try:
+            make(work, work / "made")
+            os.replace(work / "made", final)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return final
+
+
+def _together(stem, files, options):
+    """One object of several C++ files; most of the time goes into the headers that they share."""
+    source, made = stem.with_suffix(".cpp"), stem.with_suffix(".o")
+    source.write_text("".join(f'#include "{path}"\n' for path in files))
+    _run(["g++", *options, "-c", source, "-o", made])
+    return made
+
+
+def _runtime(tool, include, folder):
+    """Verilator's runtime, compiled once for all benches."""
+    def make(work, file):
+        objects = []
+        for name in ("verilated", "verilated_threads"):
+            objects.append(work / f"{name}.o")
+            _run(["g++", *_COMPILE_ONCE, *include, "-c", include[0][2:] + f"/{name}.cpp", "-o", objects[-1]])
+        _run(["ld", "-r", *objects, "-o", file])
+
+    return _kept("runtime", [tool.version, *include], make, folder, ".o")
+
+
+def build(name, *, lanes=LANES, mutate=None, folder=None):
+    """The program of bench ``name`` (one of :data:`BENCHES`), from ``build/exhaustive`` or built now.
+
+    ``mutate``, a function from {module name: Verilog text} to the same, breaks the hardware on purpose.
+
+    Raises
+    ------
+    InputError
+        If Verilator or the compiler fails; holds the end of what it said.
+    """
+    tool = verilator.find()
+    top, constants = _top(name, lanes)
+    texts = Library().emit(top)
+    texts = texts if mutate is None else mutate(dict(texts))
+    root = tool.root or _run([tool.program, "--getenv", "VERILATOR_ROOT"], tool.environ()).strip()
+    include = [f"-I{root}/include", f"-I{root}/include/vltstd"]
+    defines = [f"-D{key}={value}" for key, value in constants.items()]
+    source, runtime = SOURCES / f"{name}.cpp", _runtime(tool, include, folder)
+
+    def make(work, file):
+        for module, text in texts.items():
+            (work / f"{module}.v").write_text(text)
+        _run([tool.program, *_VERILATE, "--prefix", f"V{name}", "--top-module", top.module_name,
+              "--Mdir", work / "obj", *(work / f"{module}.v" for module in texts)], tool.environ())
+        include.append(f"-I{work / 'obj'}")
+        files = sorted((work / "obj").glob("*.cpp"))
+        slow = [path for path in files if path.stem.endswith("Slow")]
+        objects = [_together(work / "slow", slow, [*_COMPILE_ONCE, *include]),
+                   _together(work / "model", [path for path in files if path not in slow], [*_COMPILE_MODEL, *include])]
+        _run(["g++", *_COMPILE, *include, f"-I{SOURCES}", *defines, source, *objects, runtime, "-lpthread", "-o", file])
+
+    return _kept(name, [tool.version, *_VERILATE, *_COMPILE, *defines, *texts.values(), *_headers(),
+                        source.read_text()], make, folder)
+
+
+def build_oracle(folder=None):
+    """The program that answers with the C++ oracle alone."""
+    source = SOURCES / "oracle_filter.cpp"
+    return _kept("oracle", [*_COMPILE, *_headers(), source.read_text()],
+                 lambda work, file: _run(["g++", *_COMPILE, f"-I{SOURCES}", source, "-o", file]), folder)

@@ -16,8 +16,8 @@ def _kind(value):
 
 def check_matrix(problems, name, value):
     """Notes a ``value`` that is not int8 with two axes of at least one; returns whether it is."""
-    return problems.check(isinstance(value, np.ndarray) and value.dtype == np.int8 and value.ndim == 2 and value.size > 0,
-                          f"{name}: {_kind(value)} must be a NumPy array of int8 with 2 axes of at least 1")
+    sound = isinstance(value, np.ndarray) and value.dtype == np.int8 and value.ndim == 2 and value.size > 0
+    return problems.check(sound, f"{name}: {_kind(value)} must be a NumPy array of int8 with 2 axes of at least 1")
 
 
 def check_vector(problems, name, value, length, per):
@@ -69,8 +69,8 @@ class GemmWeights:
         """Notes everything for which the constructor would raise; returns whether ``weights`` itself is sound."""
         sound = check_matrix(problems, "weights", weights)
         if sound:
-            problems.check(len(weights) <= MAX_GEMM_INPUTS,
-                           f"weights: K = {len(weights)} must be at most {MAX_GEMM_INPUTS}, or sums could overflow INT32")
+            problems.check(len(weights) <= MAX_GEMM_INPUTS, f"weights: K = {len(weights)} must be at most "
+                           f"{MAX_GEMM_INPUTS}, or sums could overflow INT32")
         for name, value in (("column_scale", column_scale), ("bias", bias)):
             check_vector(problems, name, value, weights.shape[1] if sound else None, "column of the weights")
         return sound

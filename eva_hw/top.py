@@ -23,6 +23,10 @@ from .dma import Axi4, AxiLite, AxiReadDma, AxiWriteDma, FlopQueue, ReadClient, 
 from .emit import Block, place
 from .epilogue import Epilogue
 from .feed import BeatFifo, OutputPacker, RowAssembler, ScaleUnpacker
+from .gemm import (
+    FeederTiming, GemmAccumulator, GemmDrain, GemmFeeder, GemmPacker, GemmParameters, GemmStreamer, GemmTag, WordStream,
+)
+from .gemm.feeder import WEIGHT_WORD_BITS
 from .sram import WideBuffer
 
 __all__ = ["Top"]
@@ -63,6 +67,8 @@ class Top(Block):
         """Who reads memory, most urgent first."""
         return (ReadClient("descriptor"), ReadClient("codebook"), ReadClient("x"),
                 ReadClient("scale", self.value_beats), ReadClient("bias", self.value_beats),
+                ReadClient("activation", self.config.weight_fifo_beats),
+                ReadClient("weight", self.config.weight_fifo_beats),
                 ReadClient("row", self.config.row_fifo_beats))
 
     def elaborate(self, platform):
@@ -78,6 +84,8 @@ class Top(Block):
         self._wire_feed(m)
         self._wire_epilogue(m)
         self._wire_outputs(m)
+        self._wire_gemm_feed(m)
+        self._wire_gemm_results(m)
         self._wire_counters(m)
         return m
 
@@ -103,7 +111,7 @@ class Top(Block):
             config.axi_data_bits, config.rows * 16, 2 * config.codebook_words * WORD_BITS))
         self.x = cleared("x_buffer", WideBuffer(
             config.axi_data_bits, WORD_BITS, 2 * config.batch_lanes * config.x_beats * config.axi_data_bits))
-        self.array = cleared("array", SystolicArray(config, OcTag(config).size))
+        self.array = cleared("array", SystolicArray(config, max(OcTag(config).size, GemmTag(config).size)))
         self.stationary = cleared("stationary_loader", StationaryLoader(config))
         self.entries = cleared("entry_streamer", EntryStreamer(
             config, reload=self.array.swap_latency(config.groups - 1, config.fp_cols - 1),
@@ -121,7 +129,22 @@ class Top(Block):
         self.unpackers = {n: cleared(f"{n}_unpacker", ScaleUnpacker(config)) for n in ("scale", "bias")}
         self.packer = cleared("output_packer", OutputPacker(config))
         self.write_back = cleared("write_back", WriteBack(config))
+        self._place_gemm(cleared)
         m.d.comb += clear.eq(self.supervisor.clear)
+
+    def _place_gemm(self, cleared):
+        config = self.config
+        self.gemm_streamer = cleared("gemm_streamer", GemmStreamer(config))
+        self.gemm_fifos = {n: cleared(f"{n}_fifo", BeatFifo(config.weight_fifo_beats, config.axi_data_bits))
+                           for n in ("activation", "weight")}
+        self.gemm_words = {n: cleared(f"{n}_words", WordStream(config.axi_data_bits, bits))
+                           for n, bits in (("activation", config.rows * 8), ("weight", WEIGHT_WORD_BITS))}
+        self.accumulator = cleared("gemm_accumulator", GemmAccumulator(config))
+        self.feeder = cleared("gemm_feeder", GemmFeeder(
+            config, FeederTiming.of(config, self.array, self.accumulator.hazard)))
+        self.parameters = cleared("gemm_parameters", GemmParameters(config))
+        self.drain = cleared("gemm_drain", GemmDrain(config))
+        self.gemm_packer = cleared("gemm_packer", GemmPacker(config))
 
     # Control --------------------------------------------------------------------------------
 
@@ -144,7 +167,8 @@ class Top(Block):
             csr.error_addr_lo.eq(supervisor.addr[:32]), csr.error_addr_hi.eq(supervisor.addr[32:]),
         ]
         m.d.sync += sticky.eq(Mux(csr.command[2], 0, sticky)
-                              | Cat(self.writer.overflow, self.epilogue.o_overflow, self.epilogue.o_nan))
+                              | Cat(self.writer.overflow, self.epilogue.o_overflow | self.drain.o_overflow,
+                                    self.epilogue.o_nan | self.drain.o_nan))
         self.busy = busy
 
     def _wire_supervisor(self, m):
@@ -162,7 +186,7 @@ class Top(Block):
             supervisor.oldest_index.eq(table.oldest_index), supervisor.oldest_tag.eq(table.oldest_tag),
             supervisor.busy.eq(self.fetch.busy | ~table.empty),
             supervisor.progress.eq(read.beat | write.beat | self.write.done | self.entries.active
-                                   | self.sequencer.active | self.fetch.advance),
+                                   | self.feeder.active | self.drain.o_valid | self.sequencer.active | self.fetch.advance),
             supervisor.watchdog.eq(csr.watchdog),
             supervisor.idle.eq(read.idle & write.idle),
             supervisor.resume.eq(csr.command[0]),
@@ -182,16 +206,23 @@ class Top(Block):
         connect(m, fetch.cmd, read.descriptor_cmd)
 
     def _wire_jobs(self, m):
-        stages = dict(zip(STAGES, (self.operands, self.rows, self.stationary, self.sequencer, self.write_back)))
-        for name, stage in stages.items():
-            m.d.comb += [
-                stage.valid.eq(getattr(self.table, f"{name}_valid")),
-                stage.job.eq(getattr(self.table, f"{name}_job")),
-                getattr(self.table, f"{name}_next").eq(stage.next),
-            ]
-            if hasattr(stage, "slot"):
-                m.d.comb += stage.slot.eq(getattr(self.table, f"{name}_slot"))
-        m.d.comb += self.operands.alone.eq(self.table.alone)
+        """Each stage has a block for VQ jobs and one for GEMM jobs; the job at hand says which of them works."""
+        table = self.table
+        stages = {"operands": (self.operands, None), "rows": (self.rows, self.gemm_streamer),
+                  "build": (self.stationary, self.feeder), "sequence": (self.sequencer, self.drain),
+                  "write": (self.write_back, self.write_back)}
+        for name in STAGES:
+            valid, job, slot, step = (getattr(table, f"{name}_{part}") for part in ("valid", "job", "slot", "next"))
+            vq, gemm = stages[name]
+            for block in {id(b): b for b in (vq, gemm) if b is not None}.values():
+                mine = 1 if vq is gemm else job.gemm if block is gemm else ~job.gemm
+                m.d.comb += [block.valid.eq(valid & mine), block.job.eq(job)]
+                if hasattr(block, "slot"):
+                    m.d.comb += block.slot.eq(slot)
+            # A GEMM has no codebooks or x to load ahead.
+            m.d.comb += step.eq(vq.next | (valid & job.gemm) if gemm is None
+                                else Mux(job.gemm, gemm.next, vq.next))
+        m.d.comb += [self.operands.alone.eq(table.alone), self.gemm_streamer.alone.eq(table.rows_alone)]
 
     # Memory ---------------------------------------------------------------------------------
 
@@ -207,8 +238,11 @@ class Top(Block):
         ]
         connect(m, self.operands.codebook_cmd, read.codebook_cmd)
         connect(m, self.operands.x_cmd, read.x_cmd)
-        for name in ("row", "scale", "bias"):
-            connect(m, getattr(self.rows, f"{name}_cmd"), getattr(read, f"{name}_cmd"))
+        connect(m, self.rows.row_cmd, read.row_cmd)
+        connect(m, self.rows.bias_cmd, read.bias_cmd)
+        connect(m, self.gemm_streamer.activation_cmd, read.activation_cmd)
+        connect(m, self.gemm_streamer.weight_cmd, read.weight_cmd)
+        merge(m, self.table.rows_job.gemm, self.rows.scale_cmd, self.gemm_streamer.scale_cmd, read.scale_cmd)
 
     def _wire_operands(self, m):
         operands, read = self.operands, self.read
@@ -224,24 +258,30 @@ class Top(Block):
     # Datapath -------------------------------------------------------------------------------
 
     def _wire_array(self, m):
-        array, entries, stationary, operands = self.array, self.entries, self.stationary, self.operands
+        array, entries, stationary, operands, feeder = (
+            self.array, self.entries, self.stationary, self.operands, self.feeder)
         connect(m, stationary.part, entries.part)
         m.d.comb += [
             stationary.operands_ready.eq(operands.ready),
             stationary.x_token.eq(operands.x_token), stationary.x_beat.eq(operands.x_beat),
-            stationary.may_load.eq(entries.may_load),
+            stationary.may_load.eq(entries.may_load & feeder.may_load), entries.hold.eq(feeder.owns),
             self.x.r_en.eq(stationary.x_en), self.x.r_addr.eq(stationary.x_addr),
             self.codebooks.r_en.eq(entries.r_en), self.codebooks.r_addr.eq(entries.r_addr),
             entries.r_data.eq(self.codebooks.r_data),
-            array.fp16.eq(1), array.words_log2.eq(entries.words_log2), array.exponent.eq(entries.exponent),
-            array.ld_en.eq(stationary.ld_en), array.ld_group.eq(stationary.ld_group),
-            array.ld_col.eq(stationary.ld_col),
+            array.fp16.eq(~feeder.owns), array.words_log2.eq(entries.words_log2), array.exponent.eq(entries.exponent),
+            array.ld_en.eq(stationary.ld_en | feeder.ld_en),
+            array.ld_group.eq(Mux(feeder.ld_en, feeder.ld_group, stationary.ld_group)),
+            array.ld_col.eq(Mux(feeder.ld_en, feeder.ld_col, stationary.ld_col)),
             # FP16 operands use the low half of each row's 32 stationary bits.
-            *(array.ld_data.word_select(i, 32).eq(self.x.r_data.word_select(i, 16)) for i in range(WORD_BITS // 16)),
-            array.i_valid.eq(entries.a_valid), array.i_swap.eq(entries.a_swap), array.i_a.eq(entries.a_data),
-            array.i_tag.eq(entries.a_tag),
+            *(array.ld_data.word_select(i, 32).eq(
+                Mux(feeder.ld_en, feeder.ld_data.word_select(i, 32), self.x.r_data.word_select(i, 16)))
+              for i in range(WORD_BITS // 16)),
+            array.i_valid.eq(entries.a_valid | feeder.a_valid), array.i_swap.eq(entries.a_swap | feeder.a_swap),
+            array.i_a.eq(Mux(feeder.a_valid, feeder.a_data, entries.a_data)),
+            array.i_tag.eq(Mux(feeder.a_valid, feeder.a_tag.as_value(), entries.a_tag.as_value())),
             self.writer.words_log2.eq(entries.words_log2),
-            self.writer.i_valid.eq(array.oc_valid), self.writer.i_tag.eq(array.oc_tag),
+            self.writer.i_valid.eq(array.oc_valid),
+            self.writer.i_tag.eq(fields(array.oc_tag, array.tag_bits, OcTag(self.config).size)),
             self.writer.i_data.eq(array.oc_data), self.writer.i_overflow.eq(array.oc_overflow),
             self.banks.w_valid.eq(self.writer.o_valid), self.banks.w_tag.eq(self.writer.o_tag),
             self.banks.w_data.eq(self.writer.o_data),
@@ -251,21 +291,24 @@ class Top(Block):
         connect(m, self.pass_queue.o, self.sequencer.pass_info)
 
     def _wire_feed(self, m):
-        read, sequencer = self.read, self.sequencer
-        feeds = {"row": (self.row_fifo, self.row_assembler, sequencer.row, read.row_pop),
-                 "scale": (self.value_fifos["scale"], self.unpackers["scale"], sequencer.scale, read.scale_pop),
-                 "bias": (self.value_fifos["bias"], self.unpackers["bias"], sequencer.bias, read.bias_pop)}
-        for name, (fifo, unit, sink, pop) in feeds.items():
+        sequencer, drain = self.sequencer, self.drain
+        feeds = {"row": (self.row_fifo, self.row_assembler), "bias": (self.value_fifos["bias"], self.unpackers["bias"]),
+                 "scale": (self.value_fifos["scale"], self.unpackers["scale"]),
+                 **{n: (self.gemm_fifos[n], self.gemm_words[n]) for n in self.gemm_fifos}}
+        for name, (fifo, unit) in feeds.items():
             m.d.comb += [
-                fifo.i_valid.eq(getattr(read, f"{name}_valid")), fifo.i_data.eq(read.data),
-                pop.eq(fifo.o.valid & fifo.o.ready),
+                fifo.i_valid.eq(getattr(self.read, f"{name}_valid")), fifo.i_data.eq(self.read.data),
+                getattr(self.read, f"{name}_pop").eq(fifo.o.valid & fifo.o.ready),
             ]
             connect(m, fifo.o, unit.i)
-            connect(m, unit.o, sink)
+        connect(m, self.row_assembler.o, sequencer.row)
+        connect(m, self.unpackers["bias"].o, sequencer.bias)
+        split(m, self.table.sequence_job.gemm, self.unpackers["scale"].o, sequencer.scale, drain.scale)
         m.d.comb += [
             self.row_assembler.more.eq(sequencer.more), self.row_assembler.pass_start.eq(sequencer.pass_start),
             self.row_assembler.pass_blocks.eq(sequencer.pass_blocks),
-            *(unit.start.eq(sequencer.value_start) for unit in self.unpackers.values()),
+            self.unpackers["bias"].start.eq(sequencer.value_start),
+            self.unpackers["scale"].start.eq(sequencer.value_start | drain.scale_start),
         ]
 
     def _wire_epilogue(self, m):
@@ -280,21 +323,58 @@ class Top(Block):
 
     def _wire_outputs(self, m):
         packer, sequencer, write_back, write = self.packer, self.sequencer, self.write_back, self.write
+        gemm, other = self.table.write_job.gemm, self.gemm_packer
         m.d.comb += [
             packer.i_valid.eq(self.epilogue.o_valid), packer.i_y.eq(self.epilogue.o_y),
             packer.i_fp32.eq(sequencer.y_fp32), packer.i_end.eq(sequencer.y_end),
             packer.reserve.eq(sequencer.reserve), sequencer.chunk_free.eq(packer.chunk_free),
-            packer.rd_en.eq(write_back.rd_en), packer.rd_token.eq(write_back.rd_token),
-            packer.rd_beat.eq(write_back.rd_beat), write_back.rd_data.eq(packer.rd_data),
-            packer.chunk_done.eq(write_back.chunk_done), write_back.done.eq(write.done),
+            packer.rd_token.eq(write_back.rd_token), write_back.done.eq(write.done),
+            *(p.rd_beat.eq(write_back.rd_beat) for p in (packer, other)),
+            *(p.rd_en.eq(write_back.rd_en & mine) for p, mine in ((packer, ~gemm), (other, gemm))),
+            *(p.chunk_done.eq(write_back.chunk_done & mine) for p, mine in ((packer, ~gemm), (other, gemm))),
+            write_back.rd_data.eq(Mux(gemm, other.rd_data, packer.rd_data)),
         ]
-        connect(m, packer.chunk, write_back.chunk)
+        merge(m, gemm, packer.chunk, other.chunk, write_back.chunk)
         connect(m, write_back.cmd, write.cmd)
         connect(m, write_back.o, write.i)
 
+    # INT8 GEMM ------------------------------------------------------------------------------
+
+    def _wire_gemm_feed(self, m):
+        feeder, parameters = self.feeder, self.parameters
+        connect(m, self.gemm_words["weight"].o, feeder.weight)
+        connect(m, self.gemm_words["activation"].o, feeder.activation)
+        m.d.comb += [
+            self.gemm_words["weight"].start.eq(feeder.weight_start),
+            self.gemm_words["activation"].start.eq(feeder.activation_start),
+            feeder.weight_beat.eq(self.read.weight_valid), feeder.hold.eq(self.entries.busy),
+            parameters.w_en.eq(feeder.p_en), parameters.w_buffer.eq(feeder.p_buffer),
+            parameters.w_addr.eq(feeder.p_addr), parameters.w_data.eq(feeder.p_data),
+            parameters.w_done.eq(feeder.p_done), feeder.p_full.eq(parameters.full), feeder.free.eq(self.drain.free),
+        ]
+
+    def _wire_gemm_results(self, m):
+        array, accumulator, drain, parameters, packer = (
+            self.array, self.accumulator, self.drain, self.parameters, self.gemm_packer)
+        m.d.comb += [
+            accumulator.i_valid.eq(array.sum_valid), accumulator.i_sum.eq(array.sum_data),
+            accumulator.i_tag.eq(fields(array.sum_tag, array.tag_bits, GemmTag(self.config).size)),
+            drain.block_done.eq(accumulator.block_done), drain.full.eq(parameters.full),
+            accumulator.r_en.eq(drain.acc_en), accumulator.r_buffer.eq(drain.acc_buffer),
+            accumulator.r_row.eq(drain.acc_row), accumulator.r_col.eq(drain.acc_col),
+            drain.acc_data.eq(accumulator.r_data),
+            parameters.r_en.eq(drain.par_en), parameters.r_buffer.eq(drain.par_buffer),
+            parameters.r_col.eq(drain.par_col), drain.par_data.eq(parameters.r_data),
+            parameters.free.eq(drain.free), parameters.free_buffer.eq(drain.free_buffer),
+            packer.i_valid.eq(drain.o_valid), packer.i_values.eq(drain.o_values), packer.i_wide.eq(drain.o_wide),
+            packer.i_end.eq(drain.o_end), packer.i_job_end.eq(drain.o_job_end),
+            packer.reserve.eq(drain.reserve), drain.chunk_free.eq(packer.chunk_free),
+        ]
+
     def _wire_counters(self, m):
         counters, sequencer, csr = self.counters, self.sequencer, self.csr
-        events = {"cycles_busy": self.busy, "cycles_array": self.entries.active, "cycles_eu": sequencer.active,
+        events = {"cycles_busy": self.busy, "cycles_array": self.entries.active | self.feeder.active,
+                  "cycles_eu": sequencer.active,
                   "stall_row": sequencer.stall_row, "stall_oc": sequencer.stall_oc, "stall_out": sequencer.stall_out,
                   "read_beats": self.read.beat, "write_beats": self.write.beat, "jobs": self.write_back.next}
         m.d.comb += [counters.events.eq(Cat(events[name] for name in COUNTERS)), counters.clear.eq(csr.command[1])]
@@ -304,6 +384,29 @@ class Top(Block):
 def connect(m, source, sink):
     """Connects two streams of the same width."""
     m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
+
+
+def merge(m, pick, first, second, sink):
+    """Connects ``second`` (if ``pick``) or ``first`` to ``sink``; payloads may lack the sink's last fields."""
+    m.d.comb += [
+        sink.payload.eq(Mux(pick, second.payload.as_value(), first.payload.as_value())),
+        sink.valid.eq(Mux(pick, second.valid, first.valid)),
+        first.ready.eq(sink.ready & ~pick), second.ready.eq(sink.ready & pick),
+    ]
+
+
+def split(m, pick, source, first, second):
+    """Connects ``source`` to ``second`` (if ``pick``) or ``first``."""
+    m.d.comb += [
+        first.payload.eq(source.payload), second.payload.eq(source.payload),
+        first.valid.eq(source.valid & ~pick), second.valid.eq(source.valid & pick),
+        source.ready.eq(Mux(pick, second.ready, first.ready)),
+    ]
+
+
+def fields(value, stride, width):
+    """The low ``width`` bits of every ``stride`` bits of ``value``."""
+    return Cat(value.word_select(i, stride)[:width] for i in range(len(value) // stride))
 
 
 def join_lite(m, inner, outer):

@@ -84,12 +84,14 @@ def play_gemm(read, write, fields, config):
                         sums[m][n] += sum(x[k] * tile[k][n] for k in range(rows))
                 activations.align()
             pairs = parameters(weights, config)
-            row_scales = [None] * count if int32 else [struct.unpack("<H", bytes(scales.take(2)))[0] for _ in range(count)]
-            if not int32:
+            if int32:
+                values = [total for row in sums for total in row]
+            else:
+                row_scales = struct.unpack(f"<{count}H", bytes(scales.take(2 * count)))
                 scales.align()
-            values = [total if int32 else oracle.finish(Fraction(total), scale, row_scale=by_row, bias=bias, out=out)[0]
-                      for by_row, row in zip(row_scales, sums, strict=True)
-                      for total, (scale, bias) in zip(row, pairs, strict=True)]
+                values = [oracle.finish(Fraction(total), scale, row_scale=by_row, bias=bias, out=out)[0]
+                          for by_row, row in zip(row_scales, sums, strict=True)
+                          for total, (scale, bias) in zip(row, pairs, strict=True)]
             write(y, struct.pack(f"<{len(values)}{code}", *values))
             y += -(-len(values) * size // beat) * beat
     return weights.address, activations.address, scales.address, y

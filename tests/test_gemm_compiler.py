@@ -1,4 +1,4 @@
-"""The compiler's bytes for INT8 GEMMs, read back by tests/gemm_player.py and compared with the oracle; sizes, messages."""
+"""The compiler's bytes for INT8 GEMMs, read back by tests/gemm_player.py and compared with the oracle; messages."""
 
 import time
 
@@ -153,7 +153,8 @@ def test_bad_weights():
         "column_scale: length 3 must be 2, one per column of the weights",
         "bias: float64 (2,) must be a NumPy array of float16 with 1 axis",
     ]
-    for wrong, kind in ((np.zeros((2, 2)), "float64 (2, 2)"), ([[1]], "list"), (np.zeros((0, 4), np.int8), "int8 (0, 4)")):
+    cases = ((np.zeros((2, 2)), "float64 (2, 2)"), ([[1]], "list"), (np.zeros((0, 4), np.int8), "int8 (0, 4)"))
+    for wrong, kind in cases:
         with pytest.raises(InputError) as error:
             GemmWeights(wrong)
         assert error.value.problems == [f"weights: {kind} must be a NumPy array of int8 with 2 axes of at least 1"]

@@ -140,6 +140,22 @@ def test_device_error_and_resume():
     assert same(y, want[1]) == 9
 
 
+def test_dependents_of_a_failed_job():
+    """A y made from a y that never came is None, and so on down the chain."""
+    chain, x = [layer_of(seed, outputs=16, inputs=16) for seed in range(3)], x_of(2, 16)
+    accelerator, device = played()
+    device.bus_errors = {accelerator.backend.load(chain[0]).addresses["scale"]}
+    first = Job(chain[0], x)
+    second = Job(chain[1], first, fence_before=True)
+    other = layer_of(9)
+    with pytest.raises(DeviceError) as error:
+        accelerator.run([first, second, Job(chain[2], second, fence_before=True), Job(other, x_of(3, 24))])
+    assert error.value.job == 0
+    ys, _ = accelerator.resume()
+    assert ys[:3] == [None] * 3
+    assert same(ys[3], vq_linear(other, x_of(3, 24)).y) == 9
+
+
 def test_bad_descriptor():
     accelerator, _ = played()
     batch = accelerator.backend.prepare([Job(layer_of(1), x_of(2, 24))])

@@ -18,14 +18,13 @@ __all__ = ["BENCHES", "LANES", "SOURCES", "build", "build_oracle"]
 SOURCES = ROOT / "sim" / "exhaustive"
 #: Stems of the C++ sources, which are also the Verilator prefixes.
 BENCHES = ("pairs", "chain", "converters")
-#: PEs side by side. More than eight do not fit a core's instruction cache and are no faster.
-LANES = 8
+#: PEs side by side. More are no faster, and take longer to compile.
+LANES = 4
 
 _VERILATE = ("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "--output-split", "0",
              "-Wno-fatal", "-Wno-WIDTH")
-_COMPILE = ("-std=c++20", "-O2")
-#: Verilator's code is as fast with -O1 as with -O2; what runs once need not be fast at all.
-_COMPILE_MODEL, _COMPILE_ONCE = ("-std=c++20", "-O1"), ("-std=c++20", "-O0")
+#: With -O2 the benches are no faster. The runtime need not be fast at all.
+_COMPILE, _COMPILE_RUNTIME = ("-std=c++20", "-O1"), ("-std=c++20", "-O0")
 
 
 def _top(name, lanes):
@@ -71,21 +70,13 @@ def _kept(stem, parts, make, folder, suffix=""):
     return final
 
 
-def _together(stem, files, options):
-    """One object of several C++ files; most of the time goes into the headers that they share."""
-    source, made = stem.with_suffix(".cpp"), stem.with_suffix(".o")
-    source.write_text("".join(f'#include "{path}"\n' for path in files))
-    _run(["g++", *options, "-c", source, "-o", made])
-    return made
-
-
 def _runtime(tool, include, folder):
     """Verilator's runtime, compiled once for all benches."""
     def make(work, file):
         objects = []
         for name in ("verilated", "verilated_threads"):
             objects.append(work / f"{name}.o")
-            _run(["g++", *_COMPILE_ONCE, *include, "-c", include[0][2:] + f"/{name}.cpp", "-o", objects[-1]])
+            _run(["g++", *_COMPILE_RUNTIME, *include, "-c", include[0][2:] + f"/{name}.cpp", "-o", objects[-1]])
         _run(["ld", "-r", *objects, "-o", file])
 
     return _kept("runtime", [tool.version, *include], make, folder, ".o")
@@ -115,12 +106,11 @@ def build(name, *, lanes=LANES, mutate=None, folder=None):
             (work / f"{module}.v").write_text(text)
         _run([tool.program, *_VERILATE, "--prefix", f"V{name}", "--top-module", top.module_name,
               "--Mdir", work / "obj", *(work / f"{module}.v" for module in texts)], tool.environ())
-        include.append(f"-I{work / 'obj'}")
-        files = sorted((work / "obj").glob("*.cpp"))
-        slow = [path for path in files if path.stem.endswith("Slow")]
-        objects = [_together(work / "slow", slow, [*_COMPILE_ONCE, *include]),
-                   _together(work / "model", [path for path in files if path not in slow], [*_COMPILE_MODEL, *include])]
-        _run(["g++", *_COMPILE, *include, f"-I{SOURCES}", *defines, source, *objects, runtime, "-lpthread", "-o", file])
+        # Everything in one compilation: most of the time goes into the headers.
+        files = [*sorted((work / "obj").glob("*.cpp")), source]
+        (work / "all.cpp").write_text("".join(f'#include "{path}"\n' for path in files))
+        _run(["g++", *_COMPILE, *include, f"-I{work / 'obj'}", f"-I{SOURCES}", *defines, work / "all.cpp", runtime,
+              "-lpthread", "-o", file])
 
     return _kept(name, [tool.version, *_VERILATE, *_COMPILE, *defines, *texts.values(), *_headers(),
                         source.read_text()], make, folder)

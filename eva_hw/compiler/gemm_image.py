@@ -10,7 +10,8 @@ from ..errors import Problems
 from .check import MAX_OUTPUTS
 from .operands import padded_bytes
 
-__all__ = ["GemmImage", "Y_TYPES", "check_gemm", "compile_gemm", "pack_activations", "pack_row_scales", "pack_weights", "unpack_gemm_y"]
+__all__ = ["GemmImage", "Y_TYPES", "check_gemm", "compile_gemm", "pack_activations", "pack_row_scales",
+           "pack_weights", "unpack_gemm_y"]
 
 #: Type of y by the job's ``out``.
 Y_TYPES = {"int32": np.dtype("<i4"), "fp16": np.dtype("<f2"), "fp32": np.dtype("<f4")}

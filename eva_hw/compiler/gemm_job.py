@@ -18,8 +18,8 @@ def gemm_descriptor(placed, plan, *, x_addr, y_addr, scale_addr=0, tag=0):
         The row scales; not given (0) when y is INT32.
     """
     return {
-        "opcode": Opcode.INT8_GEMM, "out_fp32": int(plan.out == "fp32"), "out_int32": int(plan.out == "int32"), "tag": tag,
-        "x_addr": x_addr, "y_addr": y_addr, "weight_addr": placed.addresses["weight"],
+        "opcode": Opcode.INT8_GEMM, "out_fp32": int(plan.out == "fp32"), "out_int32": int(plan.out == "int32"),
+        "tag": tag, "x_addr": x_addr, "y_addr": y_addr, "weight_addr": placed.addresses["weight"],
         "scale_addr": 0 if plan.out == "int32" else scale_addr,
         "outputs": plan.outputs, "rows": plan.rows, "inputs": plan.inputs, "tile": plan.tile,
     }

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -254,7 +254,7 @@ class GemmFeeder(Block):
     def _aligned(self, rows):
         """Whether ``rows`` rows end with a beat, so that the next block follows without a gap."""
         per_beat = max(1, self.config.beat_bytes // self.config.rows)
-        return rows & (per_beat - 1) == 0 if per_beat > 1 else 1
+        return rows & (per_beat - 1) == 0 if per_beat > 1 else Const(1, 1)
 
     # Mode -----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Asks memory for what a GEMM job eats, tile by tile, as far ahead as the FIFOs allow."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -61,11 +61,12 @@ class GemmStreamer(Block):
             *(cmd.payload.job.eq(self.slot) for cmd in (self.activation_cmd, self.weight_cmd, self.scale_cmd)),
         ]
 
-        def both(first, second, gate):
-            """Offers two commands until both are taken; returns the condition that the second one just was."""
+        def both(first, second, *, gate=Const(1, 1), skip=Const(0, 1)):
+            """Offers two commands until both are taken (the second when ``gate`` lets it, or not at all if ``skip``);
+            returns the condition that the last of them is."""
             done = Signal()
-            m.d.comb += [first.valid.eq(~sent[0]), second.valid.eq(~sent[1] & gate)]
-            taken = Cat(sent[0] | first.ready, sent[1] | (second.ready & gate))
+            m.d.comb += [first.valid.eq(~sent[0]), second.valid.eq(~sent[1] & gate & ~skip)]
+            taken = Cat(sent[0] | first.ready, sent[1] | (second.ready & gate) | skip)
             m.d.comb += done.eq(taken.all())
             m.d.sync += sent.eq(Mux(done, 0, taken))
             return done
@@ -77,7 +78,7 @@ class GemmStreamer(Block):
                 with m.If(self.valid):
                     m.next = "TILE"
             with m.State("TILE"):
-                with m.If(both(self.weight_cmd, self.activation_cmd, ~job.fence | self.alone)):
+                with m.If(both(self.weight_cmd, self.activation_cmd, gate=~job.fence | self.alone)):
                     m.d.sync += [k.eq(k + 1), weight.eq(weight + config.weight_tile_beats * config.beat_bytes),
                                  activation.eq(activation + (tile_beats << beat))]
                     with m.If(last_k):
@@ -85,12 +86,8 @@ class GemmStreamer(Block):
                         m.next = "PARAMETERS"
             with m.State("PARAMETERS"):
                 m.d.comb += self.weight_cmd.payload.beats.eq(parameter_beats)
-                with m.If(both(self.weight_cmd, self.scale_cmd, ~job.out_int32 | sent[1])):
+                with m.If(both(self.weight_cmd, self.scale_cmd, skip=job.out_int32)):
                     m.next = "STEP"
-                with m.If(job.out_int32):  # nothing to ask for: as if it were sent
-                    m.d.sync += sent[1].eq(1)
-                    with m.If(sent[1] & self.weight_cmd.ready):
-                        m.d.sync += sent.eq(0)
             with m.State("STEP"):
                 m.d.sync += [column.eq(column + 1), weight.eq(weight + parameter_beats * config.beat_bytes)]
                 m.next = "TILE"

@@ -72,12 +72,14 @@ class GemmJob:
 def check_gemm_job(problems, job):
     """Notes everything wrong with a job's operands."""
     check = problems.check
-    kind = check(isinstance(job.out, str) and job.out in Y_TYPES, f"out = {job.out!r} must be one of {', '.join(Y_TYPES)}")
+    kind = check(isinstance(job.out, str) and job.out in Y_TYPES,
+                 f"out = {job.out!r} must be one of {', '.join(Y_TYPES)}")
     vectors = {"row_scale": job.row_scale, "column_scale": job.column_scale, "bias": job.bias}
     if job.keeps:
         weights, sound = job.weights.weights, True
         for name in ("column_scale", "bias"):
-            check(vectors[name] is None, f"{name}: must be None, since the weights are GemmWeights, which have their own")
+            check(vectors[name] is None,
+                  f"{name}: must be None, since the weights are GemmWeights, which have their own")
             vectors[name] = getattr(job.weights, name)
     else:
         weights = job.weights

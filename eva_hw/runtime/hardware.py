@@ -116,7 +116,7 @@ class HardwareBackend:
         return self._go_on()
 
     def resume(self):
-        """After a DeviceError that was not fatal: runs the rest; failed jobs' results are None."""
+        """After a DeviceError that was not fatal: runs the rest; results of failed jobs, and those made from them, are None."""
         if self._pending is None or self._fatal:
             raise RuntimeError("there is no run to resume")
         self.queue.resume()
@@ -170,6 +170,9 @@ class HardwareBackend:
         record.read_bytes = record.counters["READ_BEATS"] * self.config.beat_bytes
         record.write_bytes = record.counters["WRITE_BEATS"] * self.config.beat_bytes
         found = batch.collect(self.device)
+        for i, job in enumerate(batch.jobs):  # what was made from a failed job's y is no result either
+            if any(job.x is batch.jobs[k] for k in pending.failed):
+                pending.failed.add(i)
         return [None if i in pending.failed else y for i, y in enumerate(found)], record
 
     def _expected(self, jobs):

@@ -91,13 +91,16 @@ class JobQueue:
 
         The counters and sticky bits start from zero.
         """
+        self.write("COMMAND", bit("COMMAND", "clear_counters") | bit("COMMAND", "clear_sticky"))
+        self.push([*descriptors, {"opcode": Opcode.INTERRUPT}])
+
+    def push(self, descriptors):
+        """Appends descriptors and nothing else: no interrupt will tell when they are done."""
         encoded = [d if isinstance(d, bytes) else encode(**d) for d in descriptors]
-        encoded.append(encode(opcode=Opcode.INTERRUPT))
         assert len(encoded) <= RING
         for descriptor in encoded:
             self.device.mem_write(self.ring + self.tail % RING * DESCRIPTOR_BYTES, descriptor)
             self.tail = (self.tail + 1) & 0xFFFFFFFF
-        self.write("COMMAND", bit("COMMAND", "clear_counters") | bit("COMMAND", "clear_sticky"))
         self.write("QUEUE_TAIL", self.tail)
 
     def resume(self):

@@ -90,7 +90,8 @@ class Drain:
             column = place // steps
             got = tuple(unit.get(n) for n in ("acc_buffer", "acc_row", "acc_col"))
             board.equal(got, (self.freed & 1, row, column), f"u{unit.index} buffer, row, column")
-            self.acc_next = sum(v % (1 << 32) << 32 * k for k, v in enumerate(block.sums[row][4 * column:4 * column + 4]))
+            sums = block.sums[row][4 * column:4 * column + 4]
+            self.acc_next = sum(v % (1 << 32) << 32 * k for k, v in enumerate(sums))
         row_end = place == places - 1
         board.equal(unit.get("scale_ready"), int(row_end and block.out != "int32"), "a scale leaves with its row")
         if block.out != "int32":
@@ -136,7 +137,8 @@ class Drain:
         want = self.due.pop(unit.cycle, None)
         board.equal(unit.get("o_valid"), int(want is not None), f"u{unit.index} o_valid in cycle {unit.cycle}")
         got = tuple(unit.get(n) for n in NAMES)
-        board.equal(got if want else got[4:], want or (0, 0), f"u{unit.index} {', '.join(NAMES if want else NAMES[4:])}")
+        names = NAMES if want else NAMES[4:]
+        board.equal(got if want else got[4:], want or (0, 0), f"u{unit.index} {', '.join(names)}")
         self.full = (self.full | filled) & ~(1 << (freed & 1) if self.freed > freed else 0)
         await unit.edge()
         # What was read stays on the bus until the next read, as long as its block is not freed.
@@ -146,7 +148,7 @@ class Drain:
         elif not active and self.current is None:
             unit.set(acc_data=self.random.getrandbits(128))
 
-    async def finish(self, limit=60_000):
+    async def finish(self, limit=6_000):
         for _ in range(limit):
             if self.freed == len(self.blocks) and not self.due:
                 return
@@ -188,15 +190,16 @@ async def exercise(unit, config, board, random):
     scaled = [n for n, block in enumerate(drain.blocks) if block.out != "int32"]
     board.equal(drain.starts, scaled, "scale_start of every scaled block")
     issues = [issue for block in drain.blocks for issue in block.issues]
-    assert sum(i[4] for i in issues) > 20 and sum(i[5] for i in issues) > 20, "too few overflows or NaNs"
+    overflows, nans = sum(i[4] for i in issues), sum(i[5] for i in issues)
+    assert overflows > 10 and nans > 10, f"only {overflows} overflows and {nans} NaNs"
 
 
 @cocotb.test()
 async def jobs(dut):
     board = Scoreboard()
     configs = [Config.from_dict(c) for c in parameters()["configs"]]
-    idle = dict.fromkeys(("valid", "job", "block_done", "acc_data", "scale_valid", "scale_payload", "chunk_free", "w_en",
-                          "w_buffer", "w_addr", "w_data", "w_done"), 0)
+    idle = dict.fromkeys(("valid", "job", "block_done", "acc_data", "scale_valid", "scale_payload", "chunk_free",
+                          "w_en", "w_buffer", "w_addr", "w_data", "w_done"), 0)
     units = [Unit(dut, k, **idle) for k in range(len(configs))]
     await start(dut)
     await all_units(exercise(u, c, board, rng(c.name)) for u, c in zip(units, configs))

@@ -48,7 +48,8 @@ class Block:
         """(bits, overflow, NaN)."""
         if self.out == "int32":
             return self.sums[r][c] % (1 << 32), False, False
-        bits, overflow = finish(Fraction(self.sums[r][c]), self.scales[c], self.row_scales[r], self.biases[c], 0, self.out)
+        bits, overflow = finish(Fraction(self.sums[r][c]), self.scales[c], self.row_scales[r], self.biases[c],
+                                out=self.out)
         return bits, overflow, bits == {"fp16": 0x7E00, "fp32": 0x7FC00000}[self.out]
 
 
@@ -64,11 +65,11 @@ def random_job(random, config, out, rows, tile, column_tiles):
     """A job of ``rows`` rows in tiles of ``tile`` rows; scales are small enough for finite results, but for some."""
     cols = config.cols
     blocks = []
-    columns = [([any_fp16(random, 0.02) if random.random() < 0.5 else finite_fp16(random, 0, 8) for _ in range(cols)],
-                [any_fp16(random, 0.02) for _ in range(cols)]) for _ in range(column_tiles)]
+    columns = [([any_fp16(random, 0.05) if random.random() < 0.5 else finite_fp16(random, 0, 8) for _ in range(cols)],
+                [any_fp16(random, 0.05) for _ in range(cols)]) for _ in range(column_tiles)]
     for first in range(0, rows, tile):
         count = min(tile, rows - first)
-        row_scales = [any_fp16(random, 0.02) if random.random() < 0.5 else finite_fp16(random, 0, 8)
+        row_scales = [any_fp16(random, 0.05) if random.random() < 0.5 else finite_fp16(random, 0, 8)
                       for _ in range(count)]
         for number, (scales, biases) in enumerate(columns):
             sums = [[_sum(random) for _ in range(cols)] for _ in range(count)]

@@ -8,9 +8,9 @@ from .gemm_shapes import gemm_configs
 
 
 def test_gemm_drain():
-    configs = gemm_configs()
+    configs = [c for c in gemm_configs() if c.name != "rows-32"]  # four output stages more would show nothing new
     run_block(Bundle("gemm_drain", [GemmDrainTop(c) for c in configs]), "tests.hw.gemm_drain_bench",
-              comparisons=60_000, build_args=("-CFLAGS", "-O1"),
+              comparisons=150_000, build_args=("-CFLAGS", "-O0"),
               parameters={"configs": [c.as_dict() for c in configs], "jobs": 6, "latency": GemmDrain.latency})
 
 

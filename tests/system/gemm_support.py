@@ -58,7 +58,7 @@ def mixed_jobs(config, count, seed=1):
     for i in range(count):
         fence = bool(random.random() < 0.1)
         kind = random.random()
-        rows = int(random.integers(1, 2 * config.gemm_rows + 8)) if random.random() < 0.3 else int(random.integers(1, 6))
+        rows = int(random.integers(1, 2 * config.gemm_rows + 8 if random.random() < 0.3 else 6))
         if kind < 0.5:
             layer = layers[random.integers(len(layers))]
             jobs.append(Job(layer, random_x(i, layer.inputs), exponent=int(random.integers(0, 3)),

@@ -1,5 +1,7 @@
 """INT8 GEMMs on the smallest accelerator, end to end, alone and among VQ layers."""
 
+from eva_hw.bench import prefill
+
 from . import gemm_scenarios as scenarios
 from .gemm_support import GemmBench
 
@@ -51,3 +53,12 @@ def test_windows():
 
 def test_bad_descriptors():
     assert scenarios.bad_gemm_descriptors(GemmBench(NAME)) == 14
+
+
+def test_prefill():
+    """What ``eva-hw bench-prefill`` measures: right bits, in no less than the array's own time and little more."""
+    accelerator = GemmBench(NAME).accelerator
+    for out in ("fp16", "int32"):
+        run = prefill.run(accelerator, prefill.make_weights(100, 40), 48, out=out)
+        assert (run.comparisons, run.mismatches, run.ideal_cycles) == (48 * 40, 0, 48 * 13 * 5)
+        assert run.ideal_cycles < run.cycles

@@ -202,9 +202,12 @@ def expected_ports(config):
     found |= {"m_axi_wready": (back, 1), "m_axi_bid": (back, 1), "m_axi_bresp": (back, 2), "m_axi_bvalid": (back, 1),
               "m_axi_bready": (out, 1)}
     found |= {f"m_axi_r{n}": (back, w) for n, w in {"id": 1, "data": data, "resp": 2, "last": 1, "valid": 1}.items()}
-    found |= {"m_axi_rready": (out, 1), "s_axil_wdata": (back, 32), "s_axil_wstrb": (back, 4), "s_axil_wvalid": (back, 1),
-              "s_axil_wready": (out, 1), "s_axil_bresp": (out, 2), "s_axil_bvalid": (out, 1), "s_axil_bready": (back, 1),
-              "s_axil_rdata": (out, 32), "s_axil_rresp": (out, 2), "s_axil_rvalid": (out, 1), "s_axil_rready": (back, 1)}
+    found |= {"m_axi_rready": (out, 1), "s_axil_wdata": (back, 32), "s_axil_wstrb": (back, 4),
+              "s_axil_wvalid": (back, 1),
+              "s_axil_wready": (out, 1), "s_axil_bresp": (out, 2), "s_axil_bvalid": (out, 1),
+              "s_axil_bready": (back, 1),
+              "s_axil_rdata": (out, 32), "s_axil_rresp": (out, 2), "s_axil_rvalid": (out, 1),
+              "s_axil_rready": (back, 1)}
     return found
 
 

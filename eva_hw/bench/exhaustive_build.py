@@ -41,9 +41,12 @@ def _top(name, lanes):
 
 
 def _run(command, environ=None):
-    """Runs a tool; its output in an InputError if it fails."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
-                          env={**os.environ, **(environ or {})})
+    """Runs a tool and returns its output; InputError if there is none, or it fails."""
+    try:
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
+                              env={**os.environ, **(environ or {})})
+    except FileNotFoundError:
+        raise InputError(f"there is no {command[0]}: install it", "arithmetic benches") from None
     if done.returncode:
         raise InputError(f"{Path(command[0]).name} failed:\n{(done.stdout + done.stderr)[-3000:]}",
                          "arithmetic benches")

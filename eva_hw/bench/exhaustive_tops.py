@@ -102,9 +102,9 @@ class Chain(Block):
 
 
 class Converters(Block):
-    """All that turns FP16 into integers or integers into FP16: lane, output stage, OC rounder; pins as theirs,
+    """All that turns FP16 into integers or integers into FP16: an epilogue lane, the output stage, the OC rounder.
 
-    with ``fixed_``, ``output_`` and ``oc_`` before their names.
+    Its ports are theirs, with ``fixed_``, ``output_`` and ``oc_`` before their names.
     """
 
     module_name = "eva_bench_converters"

@@ -221,17 +221,19 @@ class GemmFeeder(Block):
         m.d.sync += free.eq(free + self.free - take_buffer)
         columns_left = Signal(COUNT_BITS, reset_less=True)
         rows_left = Signal(COUNT_BITS, reset_less=True)
+        # The last parameters may come after the job's last row, when `job` is already the next one.
+        columns, tile = Signal.like(job.column_tiles, reset_less=True), Signal.like(job.tile, reset_less=True)
         with m.If(self._begin):
             tiles.begin(m)
             m.d.sync += [row.eq(0), running.eq(0), self._loaded_all.eq(0), columns_left.eq(job.column_tiles),
-                         rows_left.eq(job.rows)]
+                         rows_left.eq(job.rows), columns.eq(job.column_tiles), tile.eq(job.tile)]
         with m.Elif(self._current & ~running):
             m.d.sync += running.eq(1)
         with m.If(self._column_loaded):
             m.d.sync += columns_left.eq(columns_left - 1)
             with m.If(columns_left == 1):
-                m.d.sync += [columns_left.eq(job.column_tiles), rows_left.eq(rows_left - job.tile)]
-                with m.If(rows_left <= job.tile):
+                m.d.sync += [columns_left.eq(columns), rows_left.eq(rows_left - tile)]
+                with m.If(rows_left <= tile):
                     m.d.sync += self._loaded_all.eq(1)
         with m.If(self._row):
             m.d.sync += row.eq(row + 1)

@@ -35,8 +35,9 @@ def picture(top):
 
 def presets_table():
     """The presets as a Markdown table."""
-    lines = ["| preset | INT8 array | FP16 array | vectors | EU lanes | EUs | batch lanes | AXI bits | outputs per tile "
-             "| largest K |", "|---|---|---|---|---|---|---|---|---|---|"]
+    heads = ("preset", "INT8 array", "FP16 array", "vectors", "EU lanes", "EUs", "batch lanes", "AXI bits",
+             "outputs per tile", "largest K")
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for c in PRESETS.values():
         cells = (c.name, f"{c.rows} x {c.cols}", f"{c.rows} x {c.fp_cols}", c.vectors, c.eu_lanes, c.eus,
                  c.batch_lanes, c.axi_data_bits, c.acc_depth, c.max_k)

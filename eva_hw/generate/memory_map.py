@@ -3,6 +3,7 @@
 import json
 
 from ..abi.descriptor import DESCRIPTOR_BYTES
+from ..abi.gemm import MAX_GEMM_INPUTS, PARAMETER_WORD_BYTES
 from ..abi.registers import REGISTER_BYTES
 
 __all__ = ["memory_map_files", "memory_map_json", "memory_map_markdown"]
@@ -15,7 +16,7 @@ def memory_map_files(config):
 
 def _operands(config):
     """``(name, element, layout, descriptor field, longest)`` of each operand in memory."""
-    lanes = config.vectors
+    lanes, rows, cols = config.vectors, config.rows, config.cols
     return (
         ("x", "FP16", "[token][vector][max(d, 8)]", "x_addr, x_stride", f"{config.max_k} values per token"),
         ("codebooks", "FP16", "[codebook][entry][max(d, 8)]", "codebook_addr",
@@ -25,6 +26,13 @@ def _operands(config):
         ("scales", "FP16", "[output]", "scale_addr", "none"),
         ("biases", "FP16", "[output]", "bias_addr", "none"),
         ("y", "FP16 or FP32", "[token][output]", "y_addr, y_stride", "none"),
+        ("INT8 GEMM: activations", "INT8", f"[row tile][k tile][row][{rows}], each block on a new beat", "x_addr",
+         f"K = {MAX_GEMM_INPUTS}; {config.gemm_rows} rows per tile"),
+        ("INT8 GEMM: weights", "INT8, then FP16", "[column tile]([k tile][group][FP16 column][row of the group][4], "
+         f"then [column](scale, bias) padded to {PARAMETER_WORD_BYTES} bytes and to a beat)", "weight_addr", "none"),
+        ("INT8 GEMM: row scales", "FP16", "[row], unless out_int32", "scale_addr", "none"),
+        ("INT8 GEMM: y", "INT32, FP16 or FP32", f"[row tile][column tile][row][{cols}], each block on a new beat",
+         "y_addr", "none"),
     )
 
 

@@ -7,6 +7,9 @@ from .svg import Svg
 __all__ = ["architecture_svg", "sram_kib_by_block"]
 
 _MEMORY, _CONTROL, _BUFFER, _ARRAY, _OC, _SUM = "#eceff1", "#ede7f6", "#fff8e1", "#e3f2fd", "#e8f5e9", "#fce4ec"
+#: Blocks in the top module whose memories have their size in the picture.
+_DRAWN = ("codebook_buffer", "x_buffer", "oc_banks", "epilogue", "row_fifo", "scale_fifo", "bias_fifo",
+          "output_packer")
 #: Pixels that the array and the banks may take.
 _GRID = 200
 
@@ -28,7 +31,8 @@ def architecture_svg(config, srams):
     srams : dict
         As :func:`~eva_hw.generate.sram_manifest.sram_manifest` gives it for the top module.
     """
-    kib = {name: f"{value:,.3g} KiB" for name, value in sram_kib_by_block(srams).items()}
+    sizes = sram_kib_by_block(srams)
+    kib = {name: f"{value:,.3g} KiB" for name, value in sizes.items()}
     svg = Svg(1100, 610, f"EVA, preset {config.name}")
     _memory(svg, config)
     _operands(svg, config, kib)
@@ -37,9 +41,10 @@ def architecture_svg(config, srams):
     _epilogue(svg, config, kib)
     _indices(svg, config, kib)
     _outputs(svg, config, kib)
+    others = sum(size for name, size in sizes.items() if name not in _DRAWN)
     svg.text(20, 597, f"preset {config.name}: {srams['total_kib']:,.1f} KiB of SRAM in {len(srams['instances'])} "
-             f"memories; {_many(config.batch_lanes, 'token')} per index read; every array cell, bank and unit is drawn",
-             anchor="start", size=11)
+             f"memories, {others:,.1f} KiB of them in blocks not drawn (INT8 GEMM); "
+             f"{_many(config.batch_lanes, 'token')} per index read", anchor="start", size=11)
     return svg.render()
 
 
@@ -52,8 +57,8 @@ def _memory(svg, config):
     svg.box(20, 20, 90, 50, "host", "AXI4-Lite, irq", fill=_MEMORY)
     svg.box(150, 90, 90, 350, "read DMA", f"{config.read_bursts} bursts", "in flight", fill=_MEMORY)
     svg.box(150, 480, 90, 90, "write DMA", f"{config.write_bursts} bursts", "in flight", fill=_MEMORY)
-    svg.box(150, 20, 930, 50, "control", "registers · descriptor fetcher · job table · loaders · sequencer · supervisor",
-            fill=_CONTROL)
+    svg.box(150, 20, 930, 50, "control",
+            "registers · descriptor fetcher · job table · loaders · sequencer · supervisor", fill=_CONTROL)
     svg.arrow((110, 45), (150, 45))
     svg.arrow((110, 265), (150, 265))
     svg.arrow((150, 525), (110, 525))

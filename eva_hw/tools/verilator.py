@@ -94,7 +94,8 @@ def find():
         version, text = _version(on_path)
         if version and version >= MINIMUM:
             return Verilator(Path(on_path), text, None, ())
-        problems.append(f"{on_path} is {text!r}, too old for cocotb 2: at least {MINIMUM[0]}.{MINIMUM[1]:03d} is needed")
+        problems.append(f"{on_path} is {text!r}, too old for cocotb 2: "
+                        f"at least {MINIMUM[0]}.{MINIMUM[1]:03d} is needed")
     if not problems:
         problems.append("there is none: neither the Python package 'verilator' nor a program on PATH")
     raise InputError(problems, "Verilator")

@@ -30,7 +30,8 @@ struct Entry {
 
 class Bench {
 public:
-    Bench(bool fp16, uint64_t seed) : random_(seed), terms_(random_), fp16_(fp16), top_(std::make_unique<Vchain>(&context_)) {
+    Bench(bool fp16, uint64_t seed)
+        : random_(seed), terms_(random_), fp16_(fp16), top_(std::make_unique<Vchain>(&context_)) {
         top_->i_fp16 = fp16;
         top_->rst = 1;
         for (int i = 0; i < 4; ++i) step();
@@ -117,8 +118,9 @@ private:
                 std::snprintf(term, sizeof term, " %04X*%04X", entry.terms[r].x, entry.terms[r].w);
                 text += term;
             }
-            report_.mismatch("%s b = %d:%s: RTL 0x%04X overflow %d, exact 0x%04X overflow %d", kStrata[entry.stratum[s]],
-                             b, text.c_str(), bits, overflow, wanted.bits, wanted.overflow);
+            report_.mismatch("%s b = %d:%s: RTL 0x%04X overflow %d, exact 0x%04X overflow %d",
+                             kStrata[entry.stratum[s]], b, text.c_str(), bits, overflow, wanted.bits,
+                             wanted.overflow);
         }
     }
 

@@ -29,7 +29,8 @@ struct Ring {
 
 class Bench {
 public:
-    explicit Bench(uint64_t seed) : random_(seed), top_(std::make_unique<Vconverters>(&context_)) {}  // nothing to reset
+    // There is nothing to reset.
+    explicit Bench(uint64_t seed) : random_(seed), top_(std::make_unique<Vconverters>(&context_)) {}
 
     void run(int log2_sample) {
         section("fixed", [&] { fixed(); });
@@ -70,7 +71,8 @@ private:
             const uint32_t flags = !enable || v.kind == Kind::finite ? 0 : v.kind == Kind::nan ? 1 : v.negative ? 4 : 2;
             const int64_t found = (int64_t(top_->fixed_o_fixed << 23) >> 23) + top_->fixed_o_carry;
             if (report_.check(found == wanted && top_->fixed_o_flags == flags))
-                report_.mismatch("FP16 0x%04X to fixed, enable %d: RTL %" PRId64 " flags %d, exact %" PRId64 " flags %u",
+                report_.mismatch("FP16 0x%04X to fixed, enable %d: RTL %" PRId64 " flags %d, "
+                                 "exact %" PRId64 " flags %u",
                                  bits & 0xFFFF, enable, found, top_->fixed_o_flags, wanted, flags);
             report_.progress();
         }
@@ -142,7 +144,7 @@ private:
     }
     static int64_t middle(uint32_t pattern) { return (in_units(pattern) + in_units(pattern + 1)) / 2; }
 
-    // S just below, in, and just above the middle of all neighbours, and both signs; the scale 2^-14 gives S 13 bits more.
+    // S just below, in, and just above the middle of all neighbours, and both signs; scale 2^-14 gives S 13 bits more.
     void output_borders() {
         for (uint32_t pattern = 0; pattern < 0x7C00; ++pattern)
             for (int64_t beside = -1; beside <= 1; ++beside) {
@@ -179,8 +181,8 @@ private:
         if (++oc_cycles_ < OC_LATENCY || sums_.taken == sums_.given) return;
         const Sum& r = sums_.entries[sums_.taken++ % kRing];
         if (report_.check(top_->oc_o_value == r.wanted.bits && top_->oc_o_overflow == r.wanted.overflow))
-            report_.mismatch("OC rounder, sum 0x%016" PRIX64 "%016" PRIX64 " specials 0x%06X b %d: RTL 0x%04X overflow %d, "
-                             "exact 0x%04X overflow %d", uint64_t(r.units >> 64), uint64_t(r.units), r.counts, b,
+            report_.mismatch("OC rounder, sum 0x%016" PRIX64 "%016" PRIX64 " specials 0x%06X b %d: "
+                             "RTL 0x%04X overflow %d, exact 0x%04X overflow %d", uint64_t(r.units >> 64), uint64_t(r.units), r.counts, b,
                              top_->oc_o_value, top_->oc_o_overflow, r.wanted.bits, r.wanted.overflow);
         report_.progress();
     }
@@ -194,7 +196,8 @@ private:
     void oc_borders(int b) {
         constexpr __int128 largest = __int128(32) * 2047 * 2047 << 58;  // of 32 products
         for (uint32_t pattern = 0; pattern < 0x7C00; ++pattern) {
-            const __int128 exact = __int128(in_units(pattern)) << (23 + b), between = __int128(middle(pattern)) << (23 + b);
+            const __int128 exact = __int128(in_units(pattern)) << (23 + b);
+            const __int128 between = __int128(middle(pattern)) << (23 + b);
             for (const __int128 sum : {exact, between - 1, between, between + 1}) {
                 if (sum > largest) continue;
                 oc(sum, 0, b), oc(-sum, 0, b);

@@ -1,6 +1,8 @@
 // The oracle alone, for comparing it with another: reads lines from standard input, writes a line for each.
 //
-//   dot B X W X W ...                                    -> BITS OVERFLOW       (numbers in hexadecimal but B, S, flags)
+// Bit patterns are in hexadecimal.
+//
+//   dot B X W X W ...                                    -> BITS OVERFLOW
 //   multiply X W                                         -> BITS OVERFLOW
 //   output B S NAN PLUS MINUS SCALE ROW_SCALE BIAS FP32  -> BITS OVERFLOW
 

@@ -164,11 +164,12 @@ async def exercise(unit, config, latency, board, random):
         # A chunk that ends after every possible number of outputs, of few beats at least.
         beat = config.beat_bytes // (4 if fp32 else 2)
         per_chunk = beat * config.out_chunk_beats
-        ends = [*range(1, min(per_chunk, 2 * beat, 24) + 1), beat - 1, beat, beat + 1, per_chunk - 1, per_chunk,
-                per_chunk + 1, 2 * per_chunk]
+        short = [*range(1, min(per_chunk, 2 * beat, 24) + 1), beat - 1, beat, beat + 1]
+        long = [per_chunk - 1, per_chunk, per_chunk + 1, 2 * per_chunk]
         for choices in ([1.0], [1.0, 0.5, 0.2]):
-            for end in [*ends[:16], *random.choices(ends, k=16)]:
-                rates(packer, choices)
+            some = [*short[:16], *random.choices(short, k=12), *random.sample(long, 2 if per_chunk > 64 else 4)]
+            for end in some:
+                rates(packer, choices if end < 256 else [1.0, 0.7])
                 packer.tile(max(end, 1), fp32)
                 if random.random() < 0.3:
                     await run_dry(packer)
@@ -176,7 +177,7 @@ async def exercise(unit, config, latency, board, random):
     for _ in range(8):
         rates(packer, [1.0, 0.5])
         packer.tile(3 * config.beat_bytes, random.random() < 0.5)
-        for _ in range(random.randrange(4, 2 * config.beat_bytes)):
+        for _ in range(random.randrange(4, 2 * min(config.beat_bytes, 40))):
             await packer.cycle()
         for _ in range(random.randint(1, 3)):
             packer.todo = packer.todo or [(False, False)]

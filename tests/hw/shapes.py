@@ -26,6 +26,7 @@ ODD = (
 )
 
 
-def feed_configs():
-    """Presets and odd shapes, without those that would give the same feed blocks twice."""
-    return [*PRESETS.values(), *ODD]
+def feed_configs(block):
+    """Presets and odd shapes as ``block`` (a class) sees them: one configuration per module that it makes."""
+    made = {block(config).module_name: config for config in (*ODD, *PRESETS.values())}
+    return list(made.values())

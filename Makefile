@@ -17,7 +17,7 @@ MODEL_STAMP := $(VENV)/stamp-model-$(MODEL_KEY)
 WHICH := $(if $(CONFIG),--config $(CONFIG),$(PRESET))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv verilog lint test test-full sim-layer docs clean distclean
+.PHONY: help venv verilog lint test test-full sim-layer bench-decode bench-prefill exhaustive docs clean distclean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -52,6 +52,15 @@ test-full: $(STAMP) ## every test
 
 sim-layer: $(MODEL_STAMP) ## one layer of a real model through the simulated hardware
 	$(BIN)/eva-hw sim-layer $(if $(filter command line,$(origin PRESET)),--preset $(PRESET)) $(if $(CONFIG),--config $(CONFIG))
+
+bench-decode: $(STAMP) ## one LLaMA layer decoded on the RTL, batch 1 to 8 (half an hour with the builds)
+	$(BIN)/eva-hw bench-decode $(if $(filter command line,$(origin PRESET)),--preset $(PRESET))
+
+bench-prefill: $(STAMP) ## INT8 GEMMs on the RTL: how they fill the array
+	$(BIN)/eva-hw bench-prefill $(if $(filter command line,$(origin PRESET)),--preset $(PRESET)) $(if $(CONFIG),--config $(CONFIG))
+
+exhaustive: $(STAMP) ## all 2^32 FP16 and 2^16 INT8 operand pairs through the RTL (minutes)
+	$(BIN)/eva-hw exhaustive
 
 docs: $(STAMP) ## the pictures and tables in README.md and docs/ that follow from the sources
 	$(BIN)/eva-hw docs

@@ -8,6 +8,7 @@ from .array import SystolicArray
 from .codebook import OcBanks, OcTag, OcWriter
 from .config import WORD_BITS
 from .control.counters import COUNTERS, Counters
+from .control.audit import RowAudit
 from .control.csr import CsrBlock
 from .control.entries import EntryStreamer
 from .control.fetch import DescriptorFetcher
@@ -124,6 +125,7 @@ class Top(Block):
             config, latency=self.epilogue.latency, hazard=self.epilogue.hazard))
         self.row_fifo = cleared("row_fifo", BeatFifo(config.row_fifo_beats, config.axi_data_bits))
         self.row_assembler = cleared("row_assembler", RowAssembler(config))
+        self.audit = cleared("row_audit", RowAudit())
         self.value_fifos = {n: cleared(f"{n}_fifo", BeatFifo(self.value_beats, config.axi_data_bits))
                             for n in ("scale", "bias")}
         self.unpackers = {n: cleared(f"{n}_unpacker", ScaleUnpacker(config)) for n in ("scale", "bias")}
@@ -180,6 +182,7 @@ class Top(Block):
             supervisor.descriptor.eq(read.err_client == 0),
             supervisor.write_err_valid.eq(write.err_valid), supervisor.write_err_code.eq(write.err_code),
             supervisor.write_err_addr.eq(write.err_addr), supervisor.write_err_job.eq(write.err_job),
+            supervisor.audit_err_valid.eq(self.audit.error), supervisor.audit_err_job.eq(self.audit.error_job),
             supervisor.bad.eq(self.fetch.bad), supervisor.bad_field.eq(self.fetch.bad_field),
             supervisor.bad_tag.eq(self.fetch.bad_tag),
             supervisor.empty.eq(table.empty), supervisor.oldest_slot.eq(table.oldest_slot),
@@ -305,6 +308,9 @@ class Top(Block):
         connect(m, self.unpackers["bias"].o, sequencer.bias)
         split(m, self.table.sequence_job.gemm, self.unpackers["scale"].o, sequencer.scale, drain.scale)
         m.d.comb += [
+            self.audit.valid.eq(sequencer.valid), self.audit.row_beats.eq(sequencer.job.row_beats),
+            self.audit.slot.eq(self.table.sequence_slot), self.audit.next.eq(sequencer.next),
+            self.audit.pop.eq(self.read.row_pop), self.audit.used.eq(self.row_assembler.used),
             self.row_assembler.more.eq(sequencer.more), self.row_assembler.pass_start.eq(sequencer.pass_start),
             self.row_assembler.pass_blocks.eq(sequencer.pass_blocks),
             self.unpackers["bias"].start.eq(sequencer.value_start),

@@ -49,7 +49,7 @@ REGISTERS = {r.name: r for r in (
     Register("STATUS", 0x010, "ro", "what the engine is doing", 0, (
         ("busy", 0, 1, "a descriptor is being fetched or a job is running"),
         ("halted", 1, 1, "an error has stopped the queue; see ERROR_*"),
-        ("fatal", 2, 1, "the memory never answered; only a reset helps"))),
+        ("fatal", 2, 1, "the memory does not answer; clears if it does, else only a reset helps"))),
     Register("IRQ_STATUS", 0x014, "rw", "pending interrupts; write ones to clear", 0, (
         ("job", 0, 1, "an INTERRUPT descriptor was reached"),
         ("error", 1, 1, "the engine halted"))),

@@ -66,7 +66,8 @@ class DescriptorDecoder(Block):
     def _fill(self, m, fields):
         """Drives the job from the fields."""
         config, job = self.config, self.job
-        for name in ("has_bias", "out_fp32", "tokens", "tag", "x_addr", "y_addr", "codebook_addr", "row_addr",
+        gemm = self.opcode == Opcode.INT8_GEMM
+        for name in ("has_bias", "out_fp32", "tag", "x_addr", "y_addr", "codebook_addr", "row_addr",
                      "scale_addr", "bias_addr", "x_stride", "y_stride", "outputs", "tile", "row_beats",
                      "words_log2", "index_bits", "codebooks", "exponent", "weight_addr", "rows", "out_int32"):
             m.d.comb += job[name].eq(fields[name])
@@ -84,9 +85,8 @@ class DescriptorDecoder(Block):
             job.last_count.eq(((vectors - 1) & (config.vectors - 1)) + 1),
             job.k_tiles.eq(_ceil_shift(fields["inputs"], exact_log2(config.rows))),
             job.column_tiles.eq(_ceil_shift(fields["outputs"], exact_log2(config.cols))),
+            job.gemm.eq(gemm), job.tokens.eq(Mux(gemm, 1, fields["tokens"])),
         ]
-        with m.If(self.opcode == Opcode.INT8_GEMM):
-            m.d.comb += [job.gemm.eq(1), job.tokens.eq(1)]
 
     def _misplaced(self, addr):
         """An address that is not on a beat, or beyond the bus."""

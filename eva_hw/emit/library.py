@@ -76,25 +76,23 @@ class Library:
         self.modules[name] = emitted
         return emitted
 
-    def _convert(self, block):
-        text = self._rtlil(block, ("clk", "rst"))
-        # A port that nothing reads would be a lint warning at every level above.
-        used = tuple(n for n in ("clk", "rst") if len(re.findall(rf"\\{n}\b", text)) > 1)
-        if used != ("clk", "rst"):
-            text = self._rtlil(block, used)
-        return Emitted(block, used, text, None)
-
     @staticmethod
-    def _rtlil(block, clocking):
-        """Elaborates ``block`` into RTLIL text with the ports ``clocking`` besides its own."""
+    def _convert(block):
+        """Elaborates ``block`` into RTLIL text with its own ports, and ``clk`` and ``rst`` where it uses them."""
         domain = ClockDomain("sync")
         fragment = Fragment.get(block, None)
         fragment.add_domains(domain)
-        clocks = {"clk": domain.clk, "rst": domain.rst}
-        ports = {name: (clocks[name], PortDirection.Input) for name in clocking}
+        ports = {"clk": (domain.clk, PortDirection.Input), "rst": (domain.rst, PortDirection.Input)}
         for name, (value, flow) in flat_ports(block).items():
             ports[name] = (value, PortDirection.Input if flow == In else PortDirection.Output)
-        return rtlil.convert_fragment(fragment, ports, block.module_name, emit_src=False)[0]
+        text = rtlil.convert_fragment(fragment, ports, block.module_name, emit_src=False)[0]
+        used = []
+        for name in ("clk", "rst"):
+            if len(re.findall(rf"\\{name}\b", text)) > 1:
+                used.append(name)
+            else:  # a port that nothing reads would be a lint warning at every level above
+                text = re.sub(rf"^\s*wire width 1 input \d+\s+\\{name}\n", "", text, flags=re.M)
+        return Emitted(block, tuple(used), text, None)
 
     def emit(self, top):
         """All modules that ``top`` needs.

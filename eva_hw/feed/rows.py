@@ -32,6 +32,7 @@ class RowAssembler(Block):
     pass_start : pulse, ``more`` low: the next row is the first of a beat. May follow directly on the cycle in which
         the last row of the pass before was taken.
     pass_blocks : 1 to ``blocks``; static from the cycle after ``pass_start`` to the last row.
+    used : the beat at the input is partly used.
     flush : level, with the flush of the FIFO in front: forgets partly used beats and rows.
     """
 
@@ -46,6 +47,7 @@ class RowAssembler(Block):
             "i": In(stream.Signature(self.beat_bits)),
             "o": Out(stream.Signature(self.lanes * 8)),
             "more": In(1), "pass_start": In(1), "pass_blocks": In(range(1, self.blocks + 1)), "flush": In(1),
+            "used": Out(1),
         })
 
     @property
@@ -67,7 +69,7 @@ class RowAssembler(Block):
         m.d.comb += [
             self.o.valid.eq(self.i.valid & self.more & ends_row),
             take.eq(self.o.valid & self.o.ready),
-            dropping.eq(self.pass_start & used),
+            dropping.eq(self.pass_start & used), self.used.eq(used),
             self.i.ready.eq(dropping | (self.more & Mux(ends_row, ends_beat & self.o.ready, 1))),
         ]
         first = self._cut(m, size, row_sizes, take, ends_beat, used)

@@ -148,6 +148,10 @@ class GemmFeeder(Block):
         m.d.sync += [arriving.eq(Cat(self.weight_beat, arriving)), level.eq(level + arriving[-1] - taken)]
         slot = Signal(ceil_log2(config.vectors) or 1)
         k, word = Signal(len(job.k_tiles), reset_less=True), Signal(range(max(2, self.parameter_words)))
+        # A short job's last row may enter while its last tile is still being loaded, and `job` is then the next one.
+        k_tiles = Signal.like(job.k_tiles, reset_less=True)
+        with m.If(self._begin):
+            m.d.sync += k_tiles.eq(job.k_tiles)
         buffer = Signal()
         parameter_beats = -(-self.parameter_words * PARAMETER_WORD_BYTES // config.beat_bytes)
         loading = Signal()
@@ -172,7 +176,7 @@ class GemmFeeder(Block):
                 with m.If(self.weight.valid & (slot == config.vectors - 1)):
                     m.d.sync += [slot.eq(0), k.eq(k + 1)]
                     m.next = "WAIT"
-                    with m.If(k + 1 == job.k_tiles):
+                    with m.If(k + 1 == k_tiles):
                         m.d.sync += k.eq(0)
                         m.next = "PARAMETERS"
             with m.State("PARAMETERS"):

@@ -182,8 +182,9 @@ private:
         const Sum& r = sums_.entries[sums_.taken++ % kRing];
         if (report_.check(top_->oc_o_value == r.wanted.bits && top_->oc_o_overflow == r.wanted.overflow))
             report_.mismatch("OC rounder, sum 0x%016" PRIX64 "%016" PRIX64 " specials 0x%06X b %d: "
-                             "RTL 0x%04X overflow %d, exact 0x%04X overflow %d", uint64_t(r.units >> 64), uint64_t(r.units), r.counts, b,
-                             top_->oc_o_value, top_->oc_o_overflow, r.wanted.bits, r.wanted.overflow);
+                             "RTL 0x%04X overflow %d, exact 0x%04X overflow %d",
+                             uint64_t(r.units >> 64), uint64_t(r.units), r.counts, b, top_->oc_o_value,
+                             top_->oc_o_overflow, r.wanted.bits, r.wanted.overflow);
         report_.progress();
     }
 

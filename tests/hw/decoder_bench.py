@@ -4,6 +4,7 @@ import cocotb
 from cocotb.triggers import Timer
 
 from eva_hw.abi.descriptor import FIELDS, Opcode, encode
+from eva_hw.abi.gemm import MAX_GEMM_INPUTS, GemmPlan
 from eva_hw.abi.image import VqPlan
 from eva_hw.control.job import job_layout
 from eva_hw.presets import preset
@@ -38,7 +39,7 @@ def legal(random, config):
 def breakages(config, fields):
     """(field, illegal value) pairs for a legal descriptor."""
     beat = config.beat_bytes
-    yield from (("opcode", 0), ("opcode", 2), ("opcode", 5), ("opcode", 255), ("tokens", 0), ("vectors", 0),
+    yield from (("opcode", 0), ("opcode", 6), ("opcode", 5), ("opcode", 255), ("tokens", 0), ("vectors", 0),
                 ("tokens", config.batch_lanes + 1), ("vectors", config.max_words + 1), ("vectors", 1 << 31),
                 ("outputs", 0), ("outputs", 1 << 31), ("tile", 0), ("tile", config.acc_depth + 1), ("row_beats", 0),
                 ("row_beats", 1 << 24), ("index_bits", 0), ("index_bits", config.index_bits + 1), ("codebooks", 0),
@@ -50,6 +51,51 @@ def breakages(config, fields):
         yield "tile", fields["outputs"] - 1 if (fields["outputs"] - 1) % (beat // 2) else None
     if fields["has_bias"]:
         yield "bias_addr", fields["bias_addr"] + 1
+
+
+def legal_gemm(random, config):
+    """A legal GEMM descriptor's fields, and the plan behind them."""
+    out = random.choice(["int32", "fp16", "fp32"])
+    plan = GemmPlan(config, random.choice([1, random.randint(1, 5 * config.gemm_rows)]),
+                    random.choice([1, MAX_GEMM_INPUTS, random.randint(1, 5000)]), random.randint(1, 3000), out)
+    address = lambda: random.randrange(1 << config.axi_addr_bits) // config.beat_bytes * config.beat_bytes  # noqa: E731
+    return dict(opcode=Opcode.INT8_GEMM, out_fp32=int(out == "fp32"), out_int32=int(out == "int32"),
+                tag=random.getrandbits(32), rows=plan.rows, inputs=plan.inputs, outputs=plan.outputs, tile=plan.tile,
+                **{f"{name}_addr": address() for name in ("x", "y", "weight", "scale")}), plan
+
+
+def gemm_breakages(config, fields):
+    """(field, illegal value) pairs for a legal GEMM descriptor."""
+    beat = config.beat_bytes
+    yield from (("rows", 0), ("rows", 1 << 31), ("inputs", 0), ("inputs", MAX_GEMM_INPUTS + 1), ("outputs", 0),
+                ("outputs", 1 << 31), ("tile", 0), ("tile", config.gemm_rows + 1))
+    for name in ("x", "y", "weight") + (() if fields["out_int32"] else ("scale",)):
+        yield f"{name}_addr", fields[f"{name}_addr"] + beat // 2
+        yield f"{name}_addr", 1 << 63
+    if fields["rows"] > 1 and (fields["rows"] - 1) % (beat // 2) and fields["rows"] - 1 <= config.gemm_rows:
+        yield "tile", fields["rows"] - 1
+
+
+@cocotb.test()
+async def decode_gemm(dut):
+    config, random, board = preset(parameters()["preset"]), rng("gemm"), Scoreboard()
+    for _ in range(100):
+        fields, plan = legal_gemm(random, config)
+        dut.raw.value = int.from_bytes(encode(**fields), "little")
+        await Timer(1, unit="ns")
+        assert not int(dut.bad.value), f"{NAMES[int(dut.bad_field.value)]} of a legal GEMM was refused: {fields}"
+        job = unpack(job_layout(config), dut.job.value)
+        want = {name: value for name, value in fields.items() if name in job}
+        for name, value in {**want, "gemm": 1, "tokens": 1, "k_tiles": plan.k_tiles,
+                            "column_tiles": plan.column_tiles}.items():
+            board.equal(job[name], value, name)
+        for name, value in gemm_breakages(config, fields):
+            if name.endswith("_addr") and value >= 1 << config.axi_addr_bits and config.axi_addr_bits == 64:
+                continue
+            dut.raw.value = int.from_bytes(encode(**{**fields, name: value}), "little")
+            await Timer(1, unit="ns")
+            board.equal((int(dut.bad.value), NAMES[int(dut.bad_field.value)]), (1, name), f"{name} = {value}")
+    board.report()
 
 
 @cocotb.test()

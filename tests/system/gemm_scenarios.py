@@ -12,7 +12,7 @@ from .gemm_support import mixed_jobs, wanted
 from .support import random_layer, random_x
 
 __all__ = ["bad_gemm_descriptors", "extremes", "gemm_bus_errors", "gemm_scales", "gemm_shapes", "gemm_stalls",
-           "gemm_traffic", "gemm_windows", "longest_sum", "mixed_queues"]
+           "gemm_traffic", "gemm_windows", "longest_sum", "mixed_queues", "short_jobs"]
 
 
 def gemm_shapes(bench, shapes):
@@ -44,6 +44,19 @@ def longest_sum(bench):
     x = np.full((1, inputs), -128, np.int8)
     bench.run([GemmJob(np.full((inputs, 1), -128, np.int8), x)])
     assert wanted(GemmJob(np.full((inputs, 1), -128, np.int8), x))[0][0, 0] == 2**31 - 16384
+    return bench.compared - before
+
+
+def short_jobs(bench, rows):
+    """Jobs of few rows whose numbers of tiles differ: the rows are through before the last tile is loaded."""
+    before, width = bench.compared, bench.config.rows
+    sizes = (1, width + 1, 20 * width + 3)
+    for m in rows:
+        for first in sizes:
+            for second in sizes:
+                jobs = [gemm_job(1, m, first, 3), gemm_job(2, m, second, bench.config.cols + 4, "fp16"),
+                        gemm_job(3, 1, first, 1)]
+                bench.run([*jobs, Job(random_layer(4, 5, 16, index_bits=2), random_x(4, 16)), *jobs[:1]])
     return bench.compared - before
 
 

@@ -208,6 +208,12 @@ def bad_descriptors(bench):
             error = victims.fails(batch, ErrorCode.BAD_DESCRIPTOR)
             assert error.field == name, f"{name} = {value}: {error}"
         victims.works()
+    for change in (1, 9, -1):  # legal by itself, but not what the rows take
+        batch, fields = victims.prepare()
+        fields["row_beats"] += change
+        error = victims.fails(batch, ErrorCode.BAD_DESCRIPTOR)
+        assert error.field == "row_beats", f"row_beats off by {change}: {error}"
+        victims.works()
     return bench.compared - before
 
 

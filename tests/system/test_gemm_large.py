@@ -30,6 +30,7 @@ def test_scenarios(name):
     make = lambda **options: GemmBench(name, base=BASE, **options)  # noqa: E731
     shape = (make().config.gemm_rows + 5, 70, 45)
     values = shape[0] * shape[2]
+    assert scenarios.short_jobs(make(), (1, 9, 31)) == 9 * ((make().config.cols + 10) * 41 + 3 * 6)
     assert scenarios.gemm_stalls(make(), shape) == 4 * 3 * values
     assert scenarios.gemm_scales(make(), shape) == (2 * 10 + 1) * values
     assert scenarios.mixed_queues(make, 60) > 3 * 60 * 20

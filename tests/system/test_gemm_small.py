@@ -16,6 +16,10 @@ def test_extremes():
     assert scenarios.extremes(GemmBench(NAME), (34, 33, 18)) == 15 * 34 * 18
 
 
+def test_short_jobs():
+    assert scenarios.short_jobs(GemmBench(NAME), (1, 2, 5, 17)) == 9 * (26 * 25 + 4 * 6)
+
+
 def test_scales():
     assert scenarios.gemm_scales(GemmBench(NAME), (35, 12, 18)) == (2 * 10 + 1) * 35 * 18
 

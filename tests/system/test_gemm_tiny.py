@@ -27,6 +27,10 @@ def test_longest_sum():
     assert scenarios.longest_sum(GemmBench(NAME)) == 1
 
 
+def test_short_jobs():
+    assert scenarios.short_jobs(GemmBench(NAME), (1, 2, 5, 17)) == 9 * (18 * 25 + 4 * 6)
+
+
 def test_scales():
     assert scenarios.gemm_scales(GemmBench(NAME), (19, 12, 10)) == (2 * 10 + 1) * 190
 

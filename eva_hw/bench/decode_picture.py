@@ -1,0 +1,44 @@
+"""The picture of a decode bench: cycles over the roofline, beside the paper's model."""
+
+import numpy as np
+
+from ..llm.packages import need
+
+__all__ = ["draw"]
+
+_BLUE, _LIGHT, _GREY, _INK = "#2a6f97", "#89c2d9", "#c9ced6", "#22262b"
+
+
+def draw(rows, path):
+    """Draws ``rows`` (dicts as :func:`eva_hw.bench.decode.measure` gives them) into the PNG ``path``.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    matplotlib = need("matplotlib")
+    matplotlib.use("Agg")
+    pyplot = need("matplotlib.pyplot")
+    cases = list(dict.fromkeys((r["workload"], r["preset"], r["batch"]) for r in rows))
+    places = np.arange(len(cases))
+    ratio = lambda case, test, name: next(  # noqa: E731
+        r[name] / r["roofline_cycles"] for r in rows if (r["workload"], r["preset"], r["batch"]) == case and test(r))
+    series = (("paper's model", lambda r: True, "paper_model_cycles", _GREY),
+              ("RTL, fenced", lambda r: r["fenced"], "cycles", _BLUE),
+              ("RTL, queued", lambda r: not r["fenced"], "cycles", _LIGHT))
+    with matplotlib.rc_context({"font.size": 9, "text.color": _INK, "axes.edgecolor": _INK,
+                                "axes.spines.top": False, "axes.spines.right": False}):
+        figure, axes = pyplot.subplots(figsize=(9, 1.5 + 0.6 * len(cases)), layout="constrained")
+        for i, (label, test, name, colour) in enumerate(series):
+            values = [ratio(case, test, name) for case in cases]
+            axes.barh(places + 0.27 * (i - 1), values, 0.25, color=colour, label=label)
+            for place, value in zip(places, values):
+                axes.text(value, place + 0.27 * (i - 1), f" {value:.3f}", va="center", fontsize=7)
+        axes.axvline(1, color=_INK, linewidth=0.8)
+        axes.set_yticks(places, [f"{workload}, batch {batch}\n({preset})" for workload, preset, batch in cases])
+        axes.invert_yaxis()
+        axes.set_xlabel("cycles / roofline (all bits to move, at one 1,024-bit beat per cycle)")
+        axes.legend(fontsize=8, frameon=False)
+        figure.savefig(path, dpi=130)
+        pyplot.close(figure)

@@ -25,4 +25,5 @@ def test_epilogue(config, tiles):
 def test_latencies():
     """Pinned: banks and input register 2, units 3 or 4, their sum 0 or 1, accumulator 3, output stage 9."""
     assert {name: Epilogue(c).latency for name, c in PRESETS.items()} == {
-        "tiny": 17, "small": 17, "medium": 18, "paper": 19, "batch4": 19}
+        "tiny": 17, "small": 17, "medium": 18, "paper": 19, "batch2": 19, "batch4": 19,
+        "batch8": 19}

@@ -65,6 +65,12 @@ def test_specials(d):
 
     run()
     assert tally.count >= EXAMPLES[d]
+    for x, w in ((0x7C00, 0x3C00), (0xFC00, 0x3C00), (0x7E01, 0x3C00), (0x7C00, 0x8000), (0x7C00, 0x7C00)):
+        for position in (0, d - 1):
+            pair = [0x3C00] * d, [0xC000] * d
+            pair[0][position], pair[1][position] = x, w
+            _compare(tally, *pair, 0)
+            seen.add(oracle.dot(*pair, 0)[0] & 0x7FFF)
     assert {0x7E00, 0x7C00} <= seen
 
 

@@ -178,6 +178,12 @@ class Config:
         return max(16, 8 * self.weight_tile_beats)
 
     @property
+    def activation_fifo_beats(self):
+        """Depth of the activation prefetch FIFO: 256 cycles of rows (or of beats, on a narrow bus), and two bursts."""
+        beats = min(256, 256 * self.rows // self.beat_bytes) + 2 * self.max_burst_beats
+        return 1 << (beats - 1).bit_length()
+
+    @property
     def gemm_lanes(self):
         """INT8 results that are scaled and written per cycle."""
         return min(4, self.axi_data_bits // 32)

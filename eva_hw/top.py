@@ -68,7 +68,7 @@ class Top(Block):
         """Who reads memory, most urgent first."""
         return (ReadClient("descriptor"), ReadClient("codebook"), ReadClient("x"),
                 ReadClient("scale", self.value_beats), ReadClient("bias", self.value_beats),
-                ReadClient("activation", self.config.weight_fifo_beats),
+                ReadClient("activation", self.config.activation_fifo_beats),
                 ReadClient("weight", self.config.weight_fifo_beats),
                 ReadClient("row", self.config.row_fifo_beats))
 
@@ -137,8 +137,9 @@ class Top(Block):
     def _place_gemm(self, cleared):
         config = self.config
         self.gemm_streamer = cleared("gemm_streamer", GemmStreamer(config))
-        self.gemm_fifos = {n: cleared(f"{n}_fifo", BeatFifo(config.weight_fifo_beats, config.axi_data_bits))
-                           for n in ("activation", "weight")}
+        self.gemm_fifos = {n: cleared(f"{n}_fifo", BeatFifo(beats, config.axi_data_bits))
+                           for n, beats in (("activation", config.activation_fifo_beats),
+                                            ("weight", config.weight_fifo_beats))}
         self.gemm_words = {n: cleared(f"{n}_words", WordStream(config.axi_data_bits, bits))
                            for n, bits in (("activation", config.rows * 8), ("weight", WEIGHT_WORD_BITS))}
         self.accumulator = cleared("gemm_accumulator", GemmAccumulator(config))

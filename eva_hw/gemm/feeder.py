@@ -157,6 +157,18 @@ class GemmFeeder(Block):
         loading = Signal()
         cols = ceil_log2(config.fp_cols)
         m.d.comb += [self.p_buffer.eq(buffer), self.p_addr.eq(word), self.p_data.eq(self.weight.payload)]
+
+        def load_slot():
+            """Takes a slot's weights if they are there; with the last of a tile, on to the next or to the parameters."""
+            with m.If(self.weight.valid):
+                m.d.sync += slot.eq(slot + 1)
+                with m.If(slot == config.vectors - 1):
+                    m.d.sync += [slot.eq(0), k.eq(k + 1)]
+                    m.next = "WAIT"
+                    with m.If(k + 1 == k_tiles):
+                        m.d.sync += k.eq(0)
+                        m.next = "PARAMETERS"
+
         with m.FSM() as fsm:
             m.d.comb += self._loader_idle.eq(fsm.ongoing("IDLE"))
             with m.State("IDLE"):
@@ -168,17 +180,11 @@ class GemmFeeder(Block):
                     m.next = "IDLE"
                 with m.Elif(~self._pending & (level >= tile_beats) & (self._since_swap >= timing.load_after_swap)):
                     m.d.comb += [loading.eq(1), self._load_begins.eq(1), taken.eq(tile_beats)]
-                    self._slot(m, slot)
                     m.next = "LOAD"
+                    load_slot()  # with a single slot, that is all of the tile
             with m.State("LOAD"):
                 m.d.comb += loading.eq(1)
-                self._slot(m, slot)
-                with m.If(self.weight.valid & (slot == config.vectors - 1)):
-                    m.d.sync += [slot.eq(0), k.eq(k + 1)]
-                    m.next = "WAIT"
-                    with m.If(k + 1 == k_tiles):
-                        m.d.sync += k.eq(0)
-                        m.next = "PARAMETERS"
+                load_slot()
             with m.State("PARAMETERS"):
                 m.d.comb += self.weight.ready.eq(~self.p_full.bit_select(buffer, 1) & (level >= parameter_beats))
                 with m.If(self.weight.valid & self.weight.ready):
@@ -197,10 +203,6 @@ class GemmFeeder(Block):
         ]
         with m.If(loading):
             m.d.comb += self.weight.ready.eq(1)
-
-    def _slot(self, m, slot):
-        with m.If(self.weight.valid):
-            m.d.sync += slot.eq(slot + 1)
 
     # Activations ----------------------------------------------------------------------------
 

@@ -1,0 +1,336 @@
+"""GemmFeeder alone, against an enumeration of its jobs' tiles and rows by GemmPlan.
+
+The bench plays the FIFOs with the word streams behind them, the drain, and the array's shadow registers: slot (g, c)
+takes over what was loaded when the swap's wave gets there, so each load must lie between two waves.
+"""
+
+from bisect import bisect_right
+
+import cocotb
+
+from eva_hw.abi.gemm import PARAMETER_WORD_BYTES, GemmPlan
+from eva_hw.config import Config
+from eva_hw.control.job import job_layout
+from eva_hw.gemm.tag import GemmTag
+from sim.scoreboard import Scoreboard, parameters, rng
+from sim.streams import start
+from sim.structs import pack, unpack
+
+from .unit import Unit, all_units
+
+WORD_BITS = 256
+#: Cycles from a beat's entry to the FIFO's output; the feeder may count on 4.
+FIFO_DELAY = 4
+#: Mean cycles for which no activations come, and for which they do.
+STEADY = (1, float("inf"))
+
+
+class Feed:
+    """A FIFO of ``depth`` beats filled at random from ``beats``, and a word stream behind it."""
+
+    def __init__(self, beat_bits, word_bits, depth):
+        self.beat_bits, self.word_bits, self.depth = beat_bits, word_bits, depth
+        self.per_beat, self.per_word = max(1, beat_bits // word_bits), max(1, word_bits // beat_bits)
+        self.beats, self.fifo, self.kept, self.at = [], [], [], 0
+
+    def put(self, bits, beats):
+        """Queues ``beats`` beats of memory."""
+        mask = (1 << self.beat_bits) - 1
+        self.beats += [bits >> self.beat_bits * k & mask for k in range(beats)]
+
+    def enter(self, cycle, wanted):
+        """Whether a beat enters the FIFO in this cycle."""
+        enters = bool(wanted and self.beats and len(self.fifo) < self.depth)
+        if enters:
+            self.fifo.append((cycle + FIFO_DELAY, self.beats.pop(0)))
+        return int(enters)
+
+    def offered(self, cycle):
+        """The word offered, or None."""
+        if not self.fifo or self.fifo[0][0] > cycle or len(self.kept) < self.per_word - 1:
+            return None
+        beat = self.fifo[0][1]
+        if self.per_word == 1:
+            return beat >> self.at * self.word_bits & (1 << self.word_bits) - 1
+        return sum(b << k * self.beat_bits for k, b in enumerate([*self.kept, beat]))
+
+    def step(self, cycle, taken, begin):
+        """The clock edge; ``begin``: the next word begins with a new beat."""
+        if begin:
+            assert not taken and not self.kept, "a word was begun, or taken, as the stream was told to start anew"
+            if self.at:
+                self.fifo.pop(0)
+            self.at = 0
+        elif taken:
+            self.kept, self.at = [], (self.at + 1) % self.per_beat
+            if not self.at:
+                self.fifo.pop(0)
+        elif self.fifo and self.fifo[0][0] <= cycle and len(self.kept) < self.per_word - 1:
+            self.kept.append(self.fifo.pop(0)[1])
+
+
+class Plan:
+    """What memory holds for the jobs in order, and what must leave the feeder."""
+
+    def __init__(self, config, jobs, random, weights, activations):
+        self.rows, self.tiles, self.parameters, self.job_ends = [], [], [], []
+        bits, words, buffer = random.getrandbits, -(-config.cols * 4 // PARAMETER_WORD_BYTES), 0
+        for plan in jobs:
+            for tile in plan.row_tiles:
+                for _ in range(plan.column_tiles):
+                    for k in range(plan.k_tiles):
+                        self.tiles.append([bits(WORD_BITS) for _ in range(config.vectors)])
+                        self._put(weights, self.tiles[-1], WORD_BITS, config.weight_tile_beats, bits)
+                        values = [bits(8 * config.rows) for _ in range(tile.count)]
+                        self._put(activations, values, 8 * config.rows, plan.activation_beats(tile.count), bits)
+                        last = k == plan.k_tiles - 1
+                        self.rows += [(len(self.tiles) - 1, value, dict(
+                            row=row, first=int(k == 0), buffer=buffer, end=int(last and row == tile.count - 1)))
+                            for row, value in enumerate(values)]
+                    values = [bits(WORD_BITS) for _ in range(words)]
+                    self._put(weights, values, WORD_BITS, plan.parameter_beats, bits)
+                    self.parameters += [(buffer, k, value, int(k == words - 1)) for k, value in enumerate(values)]
+                    buffer ^= 1
+            self.job_ends.append(len(self.rows))
+
+    @staticmethod
+    def _put(feed, values, width, beats, bits):
+        """Values from a new beat on; what pads the last beat is garbage."""
+        used = len(values) * width
+        data = sum(value << k * width for k, value in enumerate(values))
+        feed.put(data | bits(beats * feed.beat_bits - used + 1) << used, beats)
+
+
+class Bench:
+    """One feeder. ``rates``: (weight beats, activation beats) per cycle; ``drain_time``: most cycles to drain a
+    block."""
+
+    def __init__(self, unit, config, timing, jobs, board, random):
+        self.unit, self.config, self.timing, self.board, self.random = unit, config, timing, board, random
+        self.weights = Feed(config.axi_data_bits, WORD_BITS, config.weight_fifo_beats)
+        self.activations = Feed(config.axi_data_bits, 8 * config.rows, max(8, 2 * config.gemm_rows))
+        self.jobs, self.plan = jobs, Plan(config, jobs, random, self.weights, self.activations)
+        self.rates, self.drain_time = (1.0, 1.0), 0
+        self.burst, self.flows = STEADY, True
+        self.rows, self.swaps, self.loads, self.parameters = [], [], {}, []
+        self.job = self.entered = 0
+        self.blocks = {"started": 0, "ended": [], "drained": 0}
+        self.full, self.full_next, self.drain_at = [0, 0], [0, 0], None
+        self.last_row, self.came, self.at_hazard, self.held = -1000, {}, 0, 0
+        self.was_active = False
+
+    async def cycle(self, valid=True, hold=False):
+        """One cycle; returns whether the job is done."""
+        unit, now = self.unit, self.unit.cycle
+        valid = valid and self.job < len(self.jobs)
+        weight, activation = self.weights.offered(now), self.activations.offered(now)
+        if self.random.random() < 1 / self.burst[self.flows]:
+            self.flows = not self.flows
+        self.activations.enter(now, self.flows and self.random.random() < self.rates[1])
+        free = self.drain_at is not None and now >= self.drain_at
+        unit.set(valid=valid, hold=hold, job=self._job() if valid else self.random.getrandbits(64),
+                 weight_beat=self.weights.enter(now, self.random.random() < self.rates[0]), free=free,
+                 weight_valid=weight is not None, weight_payload=weight or 0,
+                 activation_valid=activation is not None, activation_payload=activation or 0,
+                 p_full=self.full[0] | self.full[1] << 1)
+        await unit.settle()
+        if hold:
+            self.held += 1
+            self.board.equal([unit.get(n) for n in ("owns", "ld_en", "a_valid")], [0, 0, 0], "held")
+        self._sample_load()
+        self._sample_row()
+        self._sample_parameters()
+        self._sample_state(valid)
+        self._drain(free)
+        for feed, name, word in ((self.weights, "weight", weight), (self.activations, "activation", activation)):
+            feed.step(now, word is not None and unit.get(f"{name}_ready"), unit.get(f"{name}_start"))
+        done = unit.get("next")
+        await unit.edge()
+        return done
+
+    def _job(self):
+        plan = self.jobs[self.job]
+        return pack(job_layout(self.config), gemm=1, rows=plan.rows, tile=plan.tile, k_tiles=plan.k_tiles,
+                    column_tiles=plan.column_tiles)
+
+    def _sample_load(self):
+        unit = self.unit
+        if unit.get("ld_en"):
+            slot = unit.get("ld_group"), unit.get("ld_col")
+            self.loads.setdefault(slot, []).append((unit.cycle, unit.get("ld_data")))
+        if unit.get("ld_en") or unit.get("a_valid"):
+            self.board.equal(unit.get("owns"), 1, f"u{unit.index} the array is in INT8 mode")
+
+    def _sample_row(self):
+        unit, now = self.unit, self.unit.cycle
+        self.board.equal(unit.get("a_valid"), int(self.was_active), f"u{unit.index} active, then a_valid")
+        if not unit.get("a_valid"):
+            self.board.equal(unit.get("a_swap"), 0, f"u{unit.index} a swap without a row")
+            return
+        tag = unpack(GemmTag(self.config), unit.get("a_tag"))
+        if unit.get("a_swap"):
+            self.swaps.append(now)
+            self.blocks["started"] += tag["first"]
+            assert self.blocks["started"] - self.blocks["drained"] <= 2, f"u{unit.index} took a third buffer"
+        data = unit.get("a_data")
+        value = sum((data >> 16 * r & 0xFF) << 8 * r for r in range(self.config.rows))
+        self.rows.append((len(self.swaps) - 1, value, tag))
+        key = tag["buffer"], tag["row"]
+        distance = now - self.came.get(key, -1000)
+        assert distance >= self.timing["hazard"], f"u{unit.index} row {key} again after {distance} cycles"
+        self.at_hazard += distance == self.timing["hazard"]
+        self.came[key] = self.last_row = now
+        if tag["end"]:
+            self.blocks["ended"].append(now)
+
+    def _sample_parameters(self):
+        unit = self.unit
+        self.full = list(self.full_next)
+        if unit.get("p_en"):
+            buffer = unit.get("p_buffer")
+            assert not self.full[buffer], f"u{unit.index} parameters into a full buffer"
+            self.parameters.append((buffer, unit.get("p_addr"), unit.get("p_data"), unit.get("p_done")))
+            if unit.get("p_done"):
+                self.full_next[buffer] = 1
+
+    def _sample_state(self, valid):
+        unit, now = self.unit, self.unit.cycle
+        active = unit.get("active")
+        self.board.equal(unit.get("stall"), int(valid and not active), f"u{unit.index} stall")
+        self.was_active = active
+        self.entered += active
+        self.board.equal(unit.get("next"), int(active and self.entered in self.plan.job_ends), f"u{unit.index} next")
+        if now <= self.last_row + self.timing["sum_latency"]:
+            assert unit.get("owns"), f"u{unit.index} gave the array back with sums in it"
+        if unit.get("may_load"):
+            slot = self.config.groups - 1, self.config.fp_cols - 1
+            assert len(self.loads.get(slot, ())) == len(self.swaps), f"u{unit.index} may_load, and a tile is waiting"
+            assert not self.swaps or now + 1 >= self.swaps[-1] + self.timing["swap_latency"][-1][-1]
+
+    def _drain(self, free):
+        """A block is drained when its rows are in and its parameters there; it frees both buffers."""
+        blocks = self.blocks
+        if free:
+            self.full_next[blocks["drained"] % 2] = 0
+            blocks["drained"] += 1
+            self.drain_at = None
+        number = blocks["drained"]
+        there = sum(done for *_, done in self.parameters) > number
+        if self.drain_at is None and there and len(blocks["ended"]) > number:
+            self.drain_at = self.unit.cycle + 1 + self.random.randint(0, self.drain_time)
+
+    def check(self):
+        """Compares everything that left the feeder with the plan."""
+        board, config, plan, index = self.board, self.config, self.plan, self.unit.index
+        seen = [[] for _ in self.swaps]
+        for g in range(config.groups):
+            for c in range(config.fp_cols):
+                loads = self.loads[g, c]
+                board.equal(len(loads), len(plan.tiles), f"u{index} loads of slot ({g}, {c})")
+                cycles = [cycle for cycle, _ in loads]
+                for n, swap in enumerate(self.swaps):
+                    latest = swap + 8 * g + c - self.timing["load_latency"]
+                    after = self.swaps[n - 1] + self.timing["swap_latency"][g][c] if n else 0
+                    assert after <= cycles[n] <= latest, (
+                        f"u{index} slot ({g}, {c}) of tile {n} was loaded in cycle {cycles[n]}, not in {after}..{latest}")
+                    seen[n].append(loads[bisect_right(cycles, latest) - 1][1])
+                    board.comparisons += 1
+        board.equal(len(self.rows), len(plan.rows), f"u{index} rows")
+        for number, ((tile, value, tag), (want_tile, want_value, want_tag)) in enumerate(zip(self.rows, plan.rows)):
+            board.equal((tag, value, seen[tile]), (want_tag, want_value, plan.tiles[want_tile]), f"u{index} row {number}")
+        board.equal(self.parameters, plan.parameters, f"u{index} parameters")
+        left = len(self.weights.beats) + len(self.activations.beats) + len(self.weights.fifo)
+        board.equal(left, 0, f"u{index} beats left")
+
+
+def random_plan(random, config):
+    """A job, mostly short."""
+    rows = random.choice((1, 1, 2, 2, 3, 3, 4, 5, config.gemm_rows, config.gemm_rows + 2, random.randint(1, config.gemm_rows)))
+    return GemmPlan(config, rows, config.rows * random.choice((1, 1, 2, 3, 4)), config.cols * random.choice((1, 2, 3, 4)))
+
+
+async def gapless(bench):
+    """With full FIFOs and an idle drain rows follow without a gap but what parameters take. Returns the tiles."""
+    for _ in range(2 * bench.config.weight_fifo_beats):
+        await bench.cycle(hold=True)
+    while not await bench.cycle():
+        pass
+    bench.job += 1
+    await bench.cycle(valid=False)
+    plan, config, board = bench.jobs[0], bench.config, bench.board
+    tiles = len(plan.row_tiles) * plan.k_tiles * plan.column_tiles
+    board.equal(len(bench.rows), tiles * config.gemm_rows, "rows of whole tiles")
+    board.equal(len(bench.swaps), tiles, "tiles")
+    # Loads and parameters share one stream of words: it takes longer than the rows only if those are few.
+    load, words = bench.weights.per_word * config.vectors, -(-config.cols * 4 // PARAMETER_WORD_BYTES)
+    parameters_gap = max(0, load + bench.weights.per_word * words + 1 - config.gemm_rows)
+    for n in range(1, tiles):
+        gap = parameters_gap if n % plan.k_tiles == 0 else 0
+        board.equal(bench.swaps[n] - bench.swaps[n - 1], config.gemm_rows + gap, f"u{bench.unit.index} cycles of tile {n}")
+    board.equal(bench.last_row - bench.swaps[-1], config.gemm_rows - 1, f"u{bench.unit.index} cycles of the last tile")
+    return tiles
+
+
+async def pause(bench):
+    """Between two jobs: nothing, a while without a job, or FP16 work in the array."""
+    random = bench.random
+    kind = random.choice(("none", "none", "none", "idle", "hold"))
+    for _ in range(random.randint(1, 30) if kind == "idle" else 0):
+        await bench.cycle(valid=False)
+    if kind == "hold":
+        before = bench.unit.cycle
+        while bench.unit.get("owns"):
+            assert bench.unit.cycle < before + 2 * bench.drain + 10, f"u{bench.unit.index} keeps the array"
+            await bench.cycle(valid=False)
+        valid_from = random.randint(0, 20)
+        for k in range(random.randint(1, 30)):
+            await bench.cycle(valid=k >= valid_from, hold=True)
+
+
+async def exercise(bench, full_rate):
+    random, unit = bench.random, bench.unit
+    tiles = await gapless(bench) if full_rate else 0
+    while bench.job < len(bench.jobs):
+        bench.rates = random.choice((1.0, 1.0, 0.5, 0.2)), random.choice((1.0, 1.0, 0.5, 0.15))
+        bench.burst, bench.flows = random.choice((STEADY, STEADY, (2, 2), (60, 3), (100, 2))), True
+        bench.drain_time = random.choice((0, 0, 20, 150))
+        begin = unit.cycle
+        while not await bench.cycle():
+            assert unit.cycle < begin + 60_000, f"u{unit.index} stuck in job {bench.job}, row {len(bench.rows)}"
+        bench.job += 1
+        if bench.job < len(bench.jobs):
+            await pause(bench)
+    bench.rates, bench.flows, bench.burst = (1.0, 1.0), True, STEADY
+    for _ in range(400):
+        await bench.cycle(valid=False)
+    bench.board.equal((unit.get("owns"), unit.get("may_load")), (0, 1), f"u{unit.index} gave the array back")
+    bench.check()
+    assert bench.held > 20, f"held for {bench.held} cycles only"
+    return tiles
+
+
+@cocotb.test()
+async def jobs(dut):
+    board, given = Scoreboard(), parameters()
+    idle = dict.fromkeys(("valid", "job", "hold", "weight_valid", "weight_payload", "weight_beat", "activation_valid",
+                          "activation_payload", "p_full", "free"), 0)
+    benches, rates = [], []
+    for k, fields in enumerate(given["configs"]):
+        config = Config.from_dict(fields)
+        random = rng(config.name)
+        plans = [random_plan(random, config) for _ in range(given["jobs"])]
+        rates.append(config.name in given["gapless"])
+        if rates[-1]:
+            plans.insert(0, GemmPlan(config, 2 * config.gemm_rows, 3 * config.rows, 2 * config.cols))
+        bench = Bench(Unit(dut, k, **idle), config, given["timing"][k], plans, board, random)
+        bench.drain = given["drain"][k]
+        benches.append(bench)
+    await start(dut)
+    figures = {"gapless_tiles": 0}
+
+    async def run(bench, full_rate):
+        tiles = await exercise(bench, full_rate)
+        figures["gapless_tiles"] += tiles
+
+    await all_units(run(bench, rate) for bench, rate in zip(benches, rates))
+    board.report(at_hazard=sum(b.at_hazard for b in benches), cycles=max(b.unit.cycle for b in benches), **figures)

@@ -36,7 +36,8 @@ def write_report(name, figures, *, command, config, folder=None):
     name : str
         File stem.
     figures : dict
-        What was measured; JSON values only (no NaN), units in the keys.
+        What was measured, as keys of the report beside ``command``, ``revision``, ``configuration``, ``hash`` and
+        ``report`` (the name); JSON values only (no NaN), units in the keys.
     command : str
         The command line that measures it again.
     config : Config | None
@@ -47,17 +48,18 @@ def write_report(name, figures, *, command, config, folder=None):
     Raises
     ------
     TypeError, ValueError
-        If ``figures`` is not JSON; nothing is written then.
+        If ``figures`` is not JSON, or has one of those keys; nothing is written then.
     """
-    report = {
-        "name": name,
+    about = {
+        "report": name,
         "command": command,
         "revision": revision(),
         "configuration": None if config is None else config.as_dict(),
         "hash": None if config is None else f"{config.hash:08x}",
-        "figures": figures,
     }
-    text = json.dumps(report, indent=2, allow_nan=False) + "\n"
+    if about.keys() & figures.keys():
+        raise ValueError(f"figures of report {name} must not be called {', '.join(sorted(about.keys() & figures.keys()))}")
+    text = json.dumps({**figures, **about}, indent=2, allow_nan=False) + "\n"
     folder = ROOT / "build" / "reports" if folder is None else Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"

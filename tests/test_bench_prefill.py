@@ -76,8 +76,8 @@ def test_report(command, capsys):
     code, report = command()
     assert code == 0 and report["command"] == "eva-hw bench-prefill --preset paper"
     assert report["configuration"] == preset("paper").as_dict()
-    rows = report["figures"]["rows"]
-    assert [row["m"] for row in rows] == [1, 8, 32, 128, 1024] and report["figures"]["out"] == "fp16"
+    rows = report["rows"]
+    assert [row["m"] for row in rows] == [1, 8, 32, 128, 1024] and report["out"] == "fp16"
     assert rows[-1] == {"m": 1024, "k": 1024, "n": 256, "preset": "paper", "cycles": 263144, "ideal_cycles": 262144,
                         "utilisation": 262144 / 263144, "comparisons": 262144, "mismatches": 0}
     out = capsys.readouterr().out
@@ -86,7 +86,7 @@ def test_report(command, capsys):
 
 def test_options(command):
     code, report = command("--preset", "tiny", "--rows", "3", "--rows", "5", "--out", "int32")
-    assert code == 0 and [row["m"] for row in report["figures"]["rows"]] == [3, 5]
+    assert code == 0 and [row["m"] for row in report["rows"]] == [3, 5]
     assert report["command"] == "eva-hw bench-prefill --preset tiny --rows 3 --rows 5 --out int32"
 
 

@@ -13,9 +13,8 @@ def test_contents(tmp_path):
     path = write_report("cycles", {"cycles": 7}, command="make cycles", config=PRESETS["tiny"], folder=tmp_path)
     found = json.loads(path.read_text())
     assert path == tmp_path / "cycles.json"
-    assert found == {"name": "cycles", "command": "make cycles", "revision": revision(),
-                     "configuration": PRESETS["tiny"].as_dict(), "hash": f"{PRESETS['tiny'].hash:08x}",
-                     "figures": {"cycles": 7}}
+    assert found == {"cycles": 7, "report": "cycles", "command": "make cycles", "revision": revision(),
+                     "configuration": PRESETS["tiny"].as_dict(), "hash": f"{PRESETS['tiny'].hash:08x}"}
 
 
 def test_without_configuration(tmp_path):
@@ -23,7 +22,8 @@ def test_without_configuration(tmp_path):
     assert (found["configuration"], found["hash"]) == (None, None)
 
 
-@pytest.mark.parametrize("figures, error", [({"ratio": float("nan")}, ValueError), ({"set": {1}}, TypeError)])
+@pytest.mark.parametrize("figures, error", [({"ratio": float("nan")}, ValueError), ({"set": {1}}, TypeError),
+                                            ({"command": "mine"}, ValueError)])
 def test_what_is_not_json_leaves_the_old_report(figures, error, tmp_path):
     path = write_report("r", {"n": 1}, command="c", config=None, folder=tmp_path)
     before = path.read_bytes()

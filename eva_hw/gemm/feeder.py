@@ -36,7 +36,7 @@ class FeederTiming:
     swap_after_load : int
         From a tile's first load to its swap.
     period : int
-        Least distance of two swaps.
+        Least distance of two arrivals of the same row, hence of two swaps.
     reload, drain : int
         From a swap until every slot may be loaded; from a row until its sums have left the array.
     """
@@ -118,7 +118,7 @@ class GemmFeeder(Block):
     def _clocks(self, m):
         """Time since the last swap and since the first load of the tile in the shadow registers."""
         timing = self.timing
-        most = max(timing.load_after_swap, timing.period, timing.reload, timing.swap_after_load) + 2
+        most = max(timing.load_after_swap, timing.reload, timing.swap_after_load) + 2
         self._swap, self._row, self._begin, self._load_begins = (
             Signal(name=n) for n in ("swap", "row_enters", "begin", "load_begins"))
         self._loaded_all, self._column_loaded, self._loader_idle = (
@@ -159,7 +159,7 @@ class GemmFeeder(Block):
         m.d.comb += [self.p_buffer.eq(buffer), self.p_addr.eq(word), self.p_data.eq(self.weight.payload)]
 
         def load_slot():
-            """Takes a slot's weights if they are there; with the last of a tile, on to the next or to the parameters."""
+            """Takes a slot's weights if they are there; after a tile's last on to the next tile or the parameters."""
             with m.If(self.weight.valid):
                 m.d.sync += slot.eq(slot + 1)
                 with m.If(slot == config.vectors - 1):
@@ -212,11 +212,18 @@ class GemmFeeder(Block):
         free = Signal(2, init=2)
         buffer, running, row = Signal(), Signal(), Signal(range(config.gemm_rows), reset_less=True)
         end_row, ready, take_buffer = Signal(), Signal(), Signal()
+        # Cycles since the swap, but those in which the tile's next row was awaited: no row may come again too soon,
+        # even if a short tile's last row was late and the next tile's rows are not.
+        spaced = Signal(range(timing.period + 1), init=timing.period)
+        with m.If(self._swap):
+            m.d.sync += spaced.eq(1)
+        with m.Elif((spaced != timing.period) & (self._row | (row == 0))):
+            m.d.sync += spaced.eq(spaced + 1)
         tiles.declare(m)
         m.d.comb += [
             end_row.eq(row + 1 == tiles.rows),
             ready.eq(self._pending & (self._since_load >= timing.swap_after_load)
-                     & (self._since_swap >= timing.period) & ((free != 0) | ~tiles.first_k)),
+                     & (spaced == timing.period) & ((free != 0) | ~tiles.first_k)),
             self._row.eq(running & self.activation.valid & ((row != 0) | ready)),
             self._swap.eq(self._row & (row == 0)),
             take_buffer.eq(self._swap & tiles.first_k),

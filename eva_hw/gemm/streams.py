@@ -18,7 +18,8 @@ class GemmStreamer(Block):
 
     After the last k tile of a column tile: its parameters, and (unless y is INT32) the row tile's row scales.
     The weight stream is asked for again for each row tile, the activations again for each column tile. After a
-    fence the activations wait until the job is the oldest. At best one tile per 2 cycles.
+    fence the activations wait until the job is the oldest. At best one k tile per cycle, and 2 more cycles per column
+    tile.
 
     Members
     -------

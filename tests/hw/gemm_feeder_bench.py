@@ -16,89 +16,11 @@ from sim.scoreboard import Scoreboard, parameters, rng
 from sim.streams import start
 from sim.structs import pack, unpack
 
+from .gemm_feeder_plan import WORD_BITS, Feed, Plan
 from .unit import Unit, all_units
 
-WORD_BITS = 256
-#: Cycles from a beat's entry to the FIFO's output; the feeder may count on 4.
-FIFO_DELAY = 4
-#: Mean cycles for which no activations come, and for which they do.
-STEADY = (1, float("inf"))
-
-
-class Feed:
-    """A FIFO of ``depth`` beats filled at random from ``beats``, and a word stream behind it."""
-
-    def __init__(self, beat_bits, word_bits, depth):
-        self.beat_bits, self.word_bits, self.depth = beat_bits, word_bits, depth
-        self.per_beat, self.per_word = max(1, beat_bits // word_bits), max(1, word_bits // beat_bits)
-        self.beats, self.fifo, self.kept, self.at = [], [], [], 0
-
-    def put(self, bits, beats):
-        """Queues ``beats`` beats of memory."""
-        mask = (1 << self.beat_bits) - 1
-        self.beats += [bits >> self.beat_bits * k & mask for k in range(beats)]
-
-    def enter(self, cycle, wanted):
-        """Whether a beat enters the FIFO in this cycle."""
-        enters = bool(wanted and self.beats and len(self.fifo) < self.depth)
-        if enters:
-            self.fifo.append((cycle + FIFO_DELAY, self.beats.pop(0)))
-        return int(enters)
-
-    def offered(self, cycle):
-        """The word offered, or None."""
-        if not self.fifo or self.fifo[0][0] > cycle or len(self.kept) < self.per_word - 1:
-            return None
-        beat = self.fifo[0][1]
-        if self.per_word == 1:
-            return beat >> self.at * self.word_bits & (1 << self.word_bits) - 1
-        return sum(b << k * self.beat_bits for k, b in enumerate([*self.kept, beat]))
-
-    def step(self, cycle, taken, begin):
-        """The clock edge; ``begin``: the next word begins with a new beat."""
-        if begin:
-            assert not taken and not self.kept, "a word was begun, or taken, as the stream was told to start anew"
-            if self.at:
-                self.fifo.pop(0)
-            self.at = 0
-        elif taken:
-            self.kept, self.at = [], (self.at + 1) % self.per_beat
-            if not self.at:
-                self.fifo.pop(0)
-        elif self.fifo and self.fifo[0][0] <= cycle and len(self.kept) < self.per_word - 1:
-            self.kept.append(self.fifo.pop(0)[1])
-
-
-class Plan:
-    """What memory holds for the jobs in order, and what must leave the feeder."""
-
-    def __init__(self, config, jobs, random, weights, activations):
-        self.rows, self.tiles, self.parameters, self.job_ends = [], [], [], []
-        bits, words, buffer = random.getrandbits, -(-config.cols * 4 // PARAMETER_WORD_BYTES), 0
-        for plan in jobs:
-            for tile in plan.row_tiles:
-                for _ in range(plan.column_tiles):
-                    for k in range(plan.k_tiles):
-                        self.tiles.append([bits(WORD_BITS) for _ in range(config.vectors)])
-                        self._put(weights, self.tiles[-1], WORD_BITS, config.weight_tile_beats, bits)
-                        values = [bits(8 * config.rows) for _ in range(tile.count)]
-                        self._put(activations, values, 8 * config.rows, plan.activation_beats(tile.count), bits)
-                        last = k == plan.k_tiles - 1
-                        self.rows += [(len(self.tiles) - 1, value, dict(
-                            row=row, first=int(k == 0), buffer=buffer, end=int(last and row == tile.count - 1)))
-                            for row, value in enumerate(values)]
-                    values = [bits(WORD_BITS) for _ in range(words)]
-                    self._put(weights, values, WORD_BITS, plan.parameter_beats, bits)
-                    self.parameters += [(buffer, k, value, int(k == words - 1)) for k, value in enumerate(values)]
-                    buffer ^= 1
-            self.job_ends.append(len(self.rows))
-
-    @staticmethod
-    def _put(feed, values, width, beats, bits):
-        """Values from a new beat on; what pads the last beat is garbage."""
-        used = len(values) * width
-        data = sum(value << k * width for k, value in enumerate(values))
-        feed.put(data | bits(beats * feed.beat_bits - used + 1) << used, beats)
+#: Cycles for which the activations stop in :func:`late_rows`: longer than any tile is loaded.
+LATE = 150
 
 
 class Bench:
@@ -111,7 +33,7 @@ class Bench:
         self.activations = Feed(config.axi_data_bits, 8 * config.rows, max(8, 2 * config.gemm_rows))
         self.jobs, self.plan = jobs, Plan(config, jobs, random, self.weights, self.activations)
         self.rates, self.drain_time = (1.0, 1.0), 0
-        self.burst, self.flows = STEADY, True
+        self.late, self.pause = set(), 0
         self.rows, self.swaps, self.loads, self.parameters = [], [], {}, []
         self.job = self.entered = 0
         self.blocks = {"started": 0, "ended": [], "drained": 0}
@@ -124,9 +46,9 @@ class Bench:
         unit, now = self.unit, self.unit.cycle
         valid = valid and self.job < len(self.jobs)
         weight, activation = self.weights.offered(now), self.activations.offered(now)
-        if self.random.random() < 1 / self.burst[self.flows]:
-            self.flows = not self.flows
-        self.activations.enter(now, self.flows and self.random.random() < self.rates[1])
+        late = self.activations.entered in self.late and self.pause < LATE
+        self.pause = self.pause + 1 if late else 0
+        self.activations.enter(now, not late and self.random.random() < self.rates[1])
         free = self.drain_at is not None and now >= self.drain_at
         unit.set(valid=valid, hold=hold, job=self._job() if valid else self.random.getrandbits(64),
                  weight_beat=self.weights.enter(now, self.random.random() < self.rates[0]), free=free,
@@ -232,12 +154,13 @@ class Bench:
                     latest = swap + 8 * g + c - self.timing["load_latency"]
                     after = self.swaps[n - 1] + self.timing["swap_latency"][g][c] if n else 0
                     assert after <= cycles[n] <= latest, (
-                        f"u{index} slot ({g}, {c}) of tile {n} was loaded in cycle {cycles[n]}, not in {after}..{latest}")
+                        f"u{index} slot ({g}, {c}) of tile {n}: loaded in cycle {cycles[n]}, not in {after}..{latest}")
                     seen[n].append(loads[bisect_right(cycles, latest) - 1][1])
                     board.comparisons += 1
         board.equal(len(self.rows), len(plan.rows), f"u{index} rows")
         for number, ((tile, value, tag), (want_tile, want_value, want_tag)) in enumerate(zip(self.rows, plan.rows)):
-            board.equal((tag, value, seen[tile]), (want_tag, want_value, plan.tiles[want_tile]), f"u{index} row {number}")
+            want = want_tag, want_value, plan.tiles[want_tile]
+            board.equal((tag, value, seen[tile]), want, f"u{index} row {number}")
         board.equal(self.parameters, plan.parameters, f"u{index} parameters")
         left = len(self.weights.beats) + len(self.activations.beats) + len(self.weights.fifo)
         board.equal(left, 0, f"u{index} beats left")
@@ -245,28 +168,51 @@ class Bench:
 
 def random_plan(random, config):
     """A job, mostly short."""
-    rows = random.choice((1, 1, 2, 2, 3, 3, 4, 5, config.gemm_rows, config.gemm_rows + 2, random.randint(1, config.gemm_rows)))
-    return GemmPlan(config, rows, config.rows * random.choice((1, 1, 2, 3, 4)), config.cols * random.choice((1, 2, 3, 4)))
+    most = config.gemm_rows
+    rows = random.choice((1, 1, 2, 2, 3, 3, 4, 5, most, most + 2, random.randint(1, most)))
+    k_tiles, column_tiles = random.choice((1, 1, 2, 3, 4)), random.choice((1, 2, 3, 4))
+    return GemmPlan(config, rows, config.rows * k_tiles, config.cols * column_tiles)
+
+
+def late_plans(config):
+    """Jobs of fewer rows than the accumulator's hazard, for :func:`late_rows`."""
+    return [GemmPlan(config, rows, 6 * config.rows, config.cols) for rows in (2, 3)]
+
+
+async def late_rows(bench):
+    """The last row of every other tile comes late, and at once with the next tile's: rows must keep their distance."""
+    first = 0
+    for plan in late_plans(bench.config):
+        beats = plan.activation_beats(plan.rows)
+        bench.late |= {first + k * beats + beats - 1 for k in range(0, plan.k_tiles, 2)}
+        first += plan.k_tiles * beats
+    for _ in late_plans(bench.config):
+        while not await bench.cycle():
+            pass
+        bench.job += 1
+    while bench.unit.get("owns"):
+        await bench.cycle(valid=False)
 
 
 async def gapless(bench):
     """With full FIFOs and an idle drain rows follow without a gap but what parameters take. Returns the tiles."""
     for _ in range(2 * bench.config.weight_fifo_beats):
         await bench.cycle(hold=True)
+    rows, before = len(bench.rows), len(bench.swaps)
     while not await bench.cycle():
         pass
-    bench.job += 1
     await bench.cycle(valid=False)
-    plan, config, board = bench.jobs[0], bench.config, bench.board
+    plan, config, board, swaps = bench.jobs[bench.job], bench.config, bench.board, bench.swaps[before:]
+    bench.job += 1
     tiles = len(plan.row_tiles) * plan.k_tiles * plan.column_tiles
-    board.equal(len(bench.rows), tiles * config.gemm_rows, "rows of whole tiles")
-    board.equal(len(bench.swaps), tiles, "tiles")
+    board.equal(len(bench.rows) - rows, tiles * config.gemm_rows, "rows of whole tiles")
+    board.equal(len(swaps), tiles, "tiles")
     # Loads and parameters share one stream of words: it takes longer than the rows only if those are few.
     load, words = bench.weights.per_word * config.vectors, -(-config.cols * 4 // PARAMETER_WORD_BYTES)
     parameters_gap = max(0, load + bench.weights.per_word * words + 1 - config.gemm_rows)
     for n in range(1, tiles):
         gap = parameters_gap if n % plan.k_tiles == 0 else 0
-        board.equal(bench.swaps[n] - bench.swaps[n - 1], config.gemm_rows + gap, f"u{bench.unit.index} cycles of tile {n}")
+        board.equal(swaps[n] - swaps[n - 1], config.gemm_rows + gap, f"u{bench.unit.index} cycles of tile {n}")
     board.equal(bench.last_row - bench.swaps[-1], config.gemm_rows - 1, f"u{bench.unit.index} cycles of the last tile")
     return tiles
 
@@ -289,10 +235,10 @@ async def pause(bench):
 
 async def exercise(bench, full_rate):
     random, unit = bench.random, bench.unit
+    await late_rows(bench)
     tiles = await gapless(bench) if full_rate else 0
     while bench.job < len(bench.jobs):
         bench.rates = random.choice((1.0, 1.0, 0.5, 0.2)), random.choice((1.0, 1.0, 0.5, 0.15))
-        bench.burst, bench.flows = random.choice((STEADY, STEADY, (2, 2), (60, 3), (100, 2))), True
         bench.drain_time = random.choice((0, 0, 20, 150))
         begin = unit.cycle
         while not await bench.cycle():
@@ -300,7 +246,7 @@ async def exercise(bench, full_rate):
         bench.job += 1
         if bench.job < len(bench.jobs):
             await pause(bench)
-    bench.rates, bench.flows, bench.burst = (1.0, 1.0), True, STEADY
+    bench.rates = 1.0, 1.0
     for _ in range(400):
         await bench.cycle(valid=False)
     bench.board.equal((unit.get("owns"), unit.get("may_load")), (0, 1), f"u{unit.index} gave the array back")
@@ -318,10 +264,9 @@ async def jobs(dut):
     for k, fields in enumerate(given["configs"]):
         config = Config.from_dict(fields)
         random = rng(config.name)
-        plans = [random_plan(random, config) for _ in range(given["jobs"])]
         rates.append(config.name in given["gapless"])
-        if rates[-1]:
-            plans.insert(0, GemmPlan(config, 2 * config.gemm_rows, 3 * config.rows, 2 * config.cols))
+        whole = [GemmPlan(config, 2 * config.gemm_rows, 3 * config.rows, 2 * config.cols)] if rates[-1] else []
+        plans = [*late_plans(config), *whole, *(random_plan(random, config) for _ in range(given["jobs"]))]
         bench = Bench(Unit(dut, k, **idle), config, given["timing"][k], plans, board, random)
         bench.drain = given["drain"][k]
         benches.append(bench)

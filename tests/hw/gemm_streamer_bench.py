@@ -88,7 +88,8 @@ async def exercise(unit, config, board, random):
         plan, job = random_job(random, config)
         full_speed = number < count // 4
         while not full_speed and random.random() < 0.4:
-            _, done = await streamer.cycle(None, random.randrange(4), random.getrandbits(1), dict.fromkeys(CLIENTS, 0.5))
+            rates = dict.fromkeys(CLIENTS, 0.5)
+            _, done = await streamer.cycle(None, random.randrange(4), random.getrandbits(1), rates)
             board.equal(done, 0, "next without a job")
         slow = random.choice((*CLIENTS, None))
         rates = {client: 1.0 if full_speed else 0.1 if client == slow else 0.7 for client in CLIENTS}

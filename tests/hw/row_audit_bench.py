@@ -25,7 +25,8 @@ class Bench:
         """``job``: (slot, row_beats, beats its rows take) or None; ``mine``: a beat that leaves is one of its own."""
         dut, board, random = self.dut, self.board, self.random
         slot, asked, taken = job or (random.randrange(4), random.randrange(4), 0)
-        for name, value in dict(valid=job is not None, slot=slot, row_beats=asked, pop=pop, used=used, next=last).items():
+        inputs = dict(valid=job is not None, slot=slot, row_beats=asked, pop=pop, used=used, next=last)
+        for name, value in inputs.items():
             getattr(dut, name).value = int(value)
         await FallingEdge(dut.clk)
         await ReadOnly()

@@ -17,7 +17,7 @@ MODEL_STAMP := $(VENV)/stamp-model-$(MODEL_KEY)
 WHICH := $(if $(CONFIG),--config $(CONFIG),$(PRESET))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv verilog lint test test-full sim-layer bench-decode bench-prefill exhaustive docs clean distclean
+.PHONY: help venv verilog lint test test-full sim-layer bench-decode bench-prefill exhaustive formal docs clean distclean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -61,6 +61,9 @@ bench-prefill: $(STAMP) ## INT8 GEMMs on the RTL: how they fill the array
 
 exhaustive: $(STAMP) ## all 2^32 FP16 and 2^16 INT8 operand pairs through the RTL (minutes)
 	$(BIN)/eva-hw exhaustive
+
+formal: $(STAMP) ## proofs on the Verilog: FP16 product and sum, FIFOs, streams (a minute and a half)
+	$(BIN)/eva-hw formal
 
 docs: $(STAMP) ## the pictures and tables in README.md and docs/ that follow from the sources
 	$(BIN)/eva-hw docs

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from ..errors import InputError
-from . import bench, bench_decode, config, docs, exhaustive, quantize, sim_layer, verilog
+from . import bench, bench_decode, config, docs, exhaustive, formal, quantize, sim_layer, verilog
 
 __all__ = ["app", "main"]
 
@@ -17,7 +17,7 @@ def build():
     """The application with all commands."""
     application = typer.Typer(help="Generates EVA, an accelerator that decodes vector-quantized LLMs.",
                               no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
-    for command in (config, verilog, quantize, sim_layer, bench, bench_decode, exhaustive, docs):
+    for command in (config, verilog, quantize, sim_layer, bench, bench_decode, exhaustive, formal, docs):
         command.register(application)
     return application
 

@@ -39,6 +39,6 @@ def draw(rows, path):
         axes.set_yticks(places, [f"{workload}, batch {batch}\n({preset})" for workload, preset, batch in cases])
         axes.invert_yaxis()
         axes.set_xlabel("cycles / roofline (all bits to move, at one 1,024-bit beat per cycle)")
-        axes.legend(fontsize=8, frameon=False)
+        axes.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series))
         figure.savefig(path, dpi=130)
         pyplot.close(figure)

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 from eva_hw.control.entries import EntryStreamer
 from eva_hw.control.stationary import StationaryLoader
 from eva_hw.emit import Block, place
-from eva_hw.top import connect
+from eva_hw.emit.connect import connect
 
 __all__ = ["ArrayFeed"]
 

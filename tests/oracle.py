@@ -93,29 +93,37 @@ def finish(total, scale, row_scale=0x3C00, bias=0, exponent=0, out="fp16"):
     return encode(add([product, decode(bias)]), out)
 
 
-def vq_linear(codes, codebooks, scales, bias, x, exponent=0, out="fp16"):
+def vq_linear(codes, codebooks, scales, bias, x, exponent=0, out="fp16", group_outputs=None, group_vectors=None):
     """One token through one layer.
 
     Parameters
     ----------
     codes : [N][V][C] of int
-    codebooks : [C][2^n][d] of bit patterns
+    codebooks : [C][2^n][d] of bit patterns, or [P][Q][C][2^n][d] with outputs and vectors per group
     scales : [N] of bit patterns
     bias : [N] of bit patterns, or None
     x : [K] of bit patterns
+    group_outputs, group_vectors : int or None
+        Of grouped codebooks; None: all.
 
     Returns
     -------
     (y, oc_overflow, y_overflow, y_nan), y being a list of bit patterns
     """
-    d = len(codebooks[0][0])
+    if not isinstance(codebooks[0][0][0], list):
+        codebooks = [[codebooks]]
+    d = len(codebooks[0][0][0][0])
     vectors = [x[i:i + d] for i in range(0, len(x), d)]
-    made = [[[dot(vector, entry, exponent) for entry in book] for vector in vectors] for book in codebooks]
-    oc_overflow = any(over for book in made for vector in book for _, over in vector)
-    values = [[[decode(bits) for bits, _ in vector] for vector in book] for book in made]
+    block_of = [v // group_vectors if group_vectors else 0 for v in range(len(vectors))]
+    # [group][vector][codebook][entry]: every entry of every codebook that applies to the vector in the group.
+    made = [[[[dot(vector, entry, exponent) for entry in book] for book in group[q]]
+             for vector, q in zip(vectors, block_of, strict=True)] for group in codebooks]
+    oc_overflow = any(over for group in made for vector in group for book in vector for _, over in book)
+    values = [[[[decode(bits) for bits, _ in book] for book in vector] for vector in group] for group in made]
     results = []
     for o, row in enumerate(codes):
-        total = add([values[c][v][index] for v, indices in enumerate(row) for c, index in enumerate(indices)])
+        table = values[o // group_outputs if group_outputs else 0]
+        total = add([table[v][c][index] for v, indices in enumerate(row) for c, index in enumerate(indices)])
         results.append(finish(total, scales[o], bias=bias[o] if bias is not None else 0, exponent=exponent, out=out))
     y = [bits for bits, _ in results]
     nan = encode(NAN, out)[0]

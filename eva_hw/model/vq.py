@@ -1,6 +1,7 @@
 """The VQ linear layer, bit for bit as the hardware computes it (see docs/numerics.md)."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -121,33 +122,56 @@ def vq_linear(layer, x, *, exponent=0, out_fp32=False):
 
 def _sums(layer, x_bits, exponent):
     """S of every output: int64 [B, N] in units of 2^-24, the specials it met (uint8 [B, N]), and OC overflow."""
-    tokens, (outputs, vectors, count) = len(x_bits), layer.codes.shape
-    entries = 1 << layer.index_bits
-    books = fp16.bits_of(layer.codebooks).reshape(-1, layer.d)
-    total = np.zeros((tokens, outputs), np.int64)
-    flags = np.zeros((tokens, outputs), np.uint8)
-    overflow = False
-    step = max(1, _TABLE // (count * entries * max(tokens, 1)))
+    shape = len(x_bits), layer.outputs
+    total, flags, overflow = np.zeros(shape, np.int64), np.zeros(shape, np.uint8), False
+    books = fp16.bits_of(layer.grouped_codebooks)
+    width = layer.vectors_per_block
+    # As many output groups at a time as tables of one vector each may take.
+    groups = max(1, _TABLE // (books[0, 0, ..., 0].size * max(len(x_bits), 1)))
+    for p, q in product(range(0, layer.output_groups, groups), range(layer.column_blocks)):
+        rows = slice(p * layer.outputs_per_group, (p + groups) * layer.outputs_per_group)
+        columns = slice(q * width, (q + 1) * width)
+        over = _add_block(total[:, rows], flags[:, rows], layer.codes[rows, columns], books[p:p + groups, q],
+                          layer.outputs_per_group, x_bits[:, columns], exponent)
+        overflow = overflow or over
+    return total, flags, overflow
+
+
+def _add_block(total, flags, codes, books, group_outputs, x_bits, exponent):
+    """Adds one column block to S of some output groups; returns whether an OC value overflowed.
+
+    total, flags : [B, N], added to; codes : [N, V, C]; books : uint16 [P, C, 2^n, d]; x_bits : [B, V, d].
+    """
+    tokens, (outputs, vectors, count) = len(x_bits), codes.shape
+    groups, _, entries, d = books.shape
+    size = groups * count * entries
+    # Where in a vector's table the codebooks of each output's group begin.
+    group_base = (np.arange(outputs, dtype=np.intp) // group_outputs * (count * entries))[:, None]
+    step, overflow = max(1, _TABLE // (size * max(tokens, 1))), False
     for first in range(0, vectors, step):
         part = x_bits[:, first:first + step]
-        oc, over = all_pairs(part.reshape(-1, layer.d), books, exponent)
+        oc, over = all_pairs(part.reshape(-1, d), books.reshape(-1, d), exponent)
         overflow = overflow or over
-        # One table per token, laid out as the codes are: [vector, codebook, entry].
+        # One table per token: [vector, group, codebook, entry].
         oc = oc.reshape(tokens, -1)
         tables = [(fp16.to_fixed(oc), total, np.add)]
         if fp16.is_special(oc).any():
             tables.append((_special_flags(oc), flags, np.bitwise_or))
-        _gather(layer.codes[:, first:first + step].reshape(outputs, -1), entries, tables)
-    return total, flags, overflow
+        base = (np.arange(part.shape[1], dtype=np.intp)[:, None] * size + np.arange(count) * entries).ravel()
+        _gather(codes[:, first:first + step].reshape(outputs, -1), base, group_base, tables)
+    return overflow
 
 
-def _gather(codes, entries, tables):
-    """For each (table [B, T * entries], result [B, N], ufunc): folds what ``codes`` [N, T] picks into the result."""
+def _gather(codes, base, group_base, tables):
+    """For each (table [B, ...], result [B, N], ufunc): folds what ``codes`` [N, T] picks into the result.
+
+    base : [T], group_base : [N, 1], added to the codes to give places in a token's table.
+    """
     outputs, terms = codes.shape
-    base = np.arange(terms, dtype=np.intp) * entries
     step = max(1, _GATHER // terms)
     for first in range(0, outputs, step):
         index = codes[first:first + step] + base
+        index += group_base[first:first + step]
         for table, result, fold in tables:
             for token, row in enumerate(table):
                 into = result[token, first:first + step]

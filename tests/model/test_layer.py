@@ -42,6 +42,36 @@ def test_everything_wrong_is_named_at_once():
         "codebooks: d = 6 must be one of 4, 8, 16, 32"]
 
 
+def test_grouped_properties():
+    layer = VqLayer(codes=np.zeros((10, 7, 2), np.uint16), codebooks=np.zeros((4, 2, 2, 16, 8), np.float16),
+                    scales=np.ones(10, np.float16), bias=np.zeros(10, np.float16), group_outputs=3, group_vectors=4)
+    assert (layer.codebook_count, layer.index_bits, layer.d, layer.inputs) == (2, 4, 8, 56)
+    assert (layer.output_groups, layer.column_blocks, layer.outputs_per_group, layer.vectors_per_block) == (4, 2, 3, 4)
+    assert layer.grouped_codebooks is layer.codebooks
+    assert repr(layer) == "VqLayer(10 x 56, 2x4, d=8, 4 x 2 groups of 3 outputs x 4 vectors, bias)"
+    last = layer.output_group(3)
+    assert repr(last) == "VqLayer(1 x 56, 2x4, d=8, 1 x 2 groups of 1 outputs x 4 vectors, bias)"
+    plain = VqLayer(**_parts())
+    assert plain.grouped_codebooks.shape == (1, 1, 2, 16, 8)
+    assert (plain.output_groups, plain.column_blocks, plain.outputs_per_group, plain.vectors_per_block) == (1, 1, 6, 3)
+    assert repr(plain.output_group(0)) == repr(plain)
+
+
+@pytest.mark.parametrize("change, messages", [
+    ({"group_outputs": 3}, ["group_outputs = 3 must be None: codebooks of three axes have no groups"]),
+    ({"codebooks": np.zeros((1, 2, 2, 16, 8), np.float16)},
+     ["codebooks: axis 1 of shape (1, 2, 2, 16, 8) must be 1, for 3 vectors in groups of group_vectors = None"]),
+    ({"codebooks": np.zeros((4, 2, 2, 16, 8), np.float16), "group_outputs": 2, "group_vectors": 1},
+     ["codebooks: axis 0 of shape (4, 2, 2, 16, 8) must be 3, for 6 outputs in groups of group_outputs = 2",
+      "codebooks: axis 1 of shape (4, 2, 2, 16, 8) must be 3, for 3 vectors in groups of group_vectors = 1"]),
+    ({"codebooks": np.zeros((1, 1, 2, 16, 8), np.float16), "group_outputs": 0, "group_vectors": 2.0},
+     ["group_outputs = 0 must be None or a positive int", "group_vectors = 2.0 must be None or a positive int"]),
+    ({"codebooks": np.zeros((1, 2, 16, 8), np.float16)}, ["codebooks: shape (1, 2, 16, 8) must have 3 or 5 axes"]),
+])
+def test_wrong_groups(change, messages):
+    assert _problems(**change) == messages
+
+
 @pytest.mark.parametrize("change, message", [
     ({"codes": np.zeros((6, 3), np.uint16)}, "codes: shape (6, 3) must have 3 axes"),
     ({"codes": np.zeros((6, 0, 2), np.uint16)}, "codes: shape (6, 0, 2) must have at least one output and one vector"),
@@ -86,6 +116,22 @@ def test_dequantize_is_the_sum_of_entries_times_scale():
             assert weights[o, k] == sum(picked) * float(layer.scales[o])
             count += 1
     assert count == 160
+
+
+@pytest.mark.parametrize("groups", [(2, 3), (None, 1), (7, None)])
+def test_dequantize_of_groups(groups):
+    layer = VqLayer.random(np.random.default_rng(4), outputs=7, inputs=32, codebooks=2, index_bits=3, d=4,
+                           group_outputs=groups[0], group_vectors=groups[1])
+    weights, count = layer.dequantize(), 0
+    for o in range(7):
+        for k in range(32):
+            books = layer.codebooks[o // groups[0] if groups[0] else 0, k // 4 // groups[1] if groups[1] else 0]
+            picked = [float(books[c, layer.codes[o, k // 4, c], k % 4]) for c in range(2)]
+            assert weights[o, k] == sum(picked) * float(layer.scales[o])
+            count += 1
+        group = layer.output_group(o // layer.outputs_per_group)
+        assert np.array_equal(group.dequantize()[o % layer.outputs_per_group], weights[o])
+    assert count == 224
 
 
 def test_random_is_replayable_and_as_asked():

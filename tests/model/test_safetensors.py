@@ -66,31 +66,72 @@ def test_codes_are_twos_complement_of_n_bits(tmp_path):
 def test_every_wrong_tensor_is_named(tmp_path):
     good, bad = _tensors(), _tensors()
     tensors = {f"good.{k[2:]}": v for k, v in good.items()} | {
-        "a.codes": bad["m.codes"].astype(np.int64), "a.codebooks": bad["m.codebooks"][:, :, 0],
-        "b.codes": bad["m.codes"], "b.codebooks": bad["m.codebooks"].astype(np.float32),
+        "a.codes": bad["m.codes"].astype(np.uint8), "a.codebooks": bad["m.codebooks"][:, :, 0],
+        "b.codes": bad["m.codes"], "b.codebooks": bad["m.codebooks"].astype(np.int16),
         "b.scales": bad["m.scales"], "b.bias": np.zeros((4, 1), np.float16)}
     assert _problems(tmp_path / "l", tensors) == [
-        "a.codes: type I64 must be I8 or I16",
-        "a.codebooks: shape [2, 16, 8] must be [codebooks, entries, 1, d], no axis empty",
-        "a.scales is missing; it must be F16 [outputs, 1, 1, 1]",
-        "b.codebooks: type F32 must be F16",
+        "a.codes: type U8 must be I8, I16, I32 or I64",
+        "a.codebooks: shape [2, 16, 8] must be [codebooks, entries, 1, d] or [output groups, column blocks, codebooks, "
+        "entries, 1, d], no axis empty",
+        "a.scales is missing; it must be F16, BF16, F32 or F64 [outputs, 1, 1, 1]",
+        "b.codebooks: type I16 must be F16, BF16, F32 or F64",
         "b.bias: shape [4, 1] must be [outputs], no axis empty"]
 
 
-def test_wrong_values_and_shapes_are_named(tmp_path):
+def test_wrong_shapes_and_values_are_named(tmp_path):
     tensors = _tensors()
     tensors["m.codes"][1, 1, 0], tensors["m.codes"][3, 0, 1] = -9, 16
-    tensors["m.codebooks"] = np.ones((2, 16, 2, 8), np.float16)
-    tensors["m.scales"] = np.ones((4, 2, 1, 1), np.float16)
-    tensors |= {"n.codes": np.zeros((4, 2, 3), np.int8), "n.codebooks": np.ones((2, 16, 1, 5), np.float16),
-                "n.scales": np.ones((3, 1, 1, 1), np.float16)}
+    tensors |= {"n.codes": np.zeros((4, 2, 3), np.int8), "n.codebooks": np.ones((2, 24, 2, 5), np.float16),
+                "n.scales": np.ones((3, 1, 1, 1), np.float16), "n.bias": np.ones(5, np.float16),
+                "n.groups": np.ones(3, np.int32)}
     assert _problems(tmp_path / "l", tensors) == [
-        "m.codebooks: shape [2, 16, 2, 8] must have 1 output per entry (third axis)",
-        "m.scales: shape [4, 2, 1, 1] must be one scale per output, [outputs, 1, 1, 1]",
         "m.codes: 2 of 16 values must be from -8 to 15 for 16 entries; the first is [1, 1, 0] = -9",
-        "n.codebooks: d = 5 must be one of 4, 8, 16, 32",
-        "n.scales: shape (3,) must be (4,), one per output of codes",
-        "n.codes: last axis 3 must be the 2 codebooks"]
+        "n.codebooks: shape [2, 24, 2, 5] has 24 entries, which must be 2^n for n = 1 to 16",
+        "n.codebooks: shape [2, 24, 2, 5] has 2 outputs per entry, which must be 1: with more, an output codebook "
+        "value would be partial sums of several outputs",
+        "n.codebooks: shape [2, 24, 2, 5] has d = 5, which must be 4, 8, 16 or 32",
+        "n.codes: last axis 3 must be the 2 codebooks",
+        "n.groups must be there if, and only if, n.codebooks has six axes",
+        "n.scales: shape [3, 1, 1, 1] must be [4, 1, 1, 1], one scale per output of codes",
+        "n.bias: shape [5] must be [4], one per output of codes",
+        "n.groups: shape [3] must be [2]"]
+
+
+def test_groups_round_trip(tmp_path):
+    rng, count = np.random.default_rng(5), 0
+    for groups in ((3, 2), (None, 3), (4, None), (50, 50)):
+        layer = VqLayer.random(rng, outputs=10, inputs=28, d=4, codebooks=2, index_bits=5, group_outputs=groups[0],
+                               group_vectors=groups[1])
+        save_layers(tmp_path / "l", {"m": layer})
+        read = load_layers(tmp_path / "l")["m"]
+        assert repr(read) == repr(layer) and np.array_equal(read.dequantize(), layer.dequantize())
+        assert (read.group_outputs, read.group_vectors) == (layer.outputs_per_group, layer.vectors_per_block)
+        count += 1
+    stored = load_file(tmp_path / "l")
+    assert stored["m.codebooks"].shape == (1, 1, 2, 32, 1, 4) and stored["m.groups"].tolist() == [10, 7]
+    assert count == 4
+    stored["m.groups"] = np.array([4, 0], np.int64)
+    assert _problems(tmp_path / "l", stored) == [
+        "m.codebooks: axis 0 of shape (1, 1, 2, 32, 4) must be 3, for 10 outputs in groups of group_outputs = 4",
+        "m.group_vectors = 0 must be None or a positive int"]
+
+
+def test_other_types_become_fp16(tmp_path):
+    """FP32 and FP64 are rounded, INT32 and INT64 codes taken as they are; what FP16 cannot hold is refused."""
+    tensors = _tensors()
+    tensors["m.codes"][0, 0] = [-1, 5]
+    tensors = {"m.codes": tensors["m.codes"].astype(np.int64),
+               "m.codebooks": tensors["m.codebooks"] * np.float64(1 / 3),
+               "m.scales": tensors["m.scales"].astype(np.float32) * np.float32(65519)}
+    save_file(tensors, tmp_path / "l")
+    layer = load_layers(tmp_path / "l")["m"]
+    assert layer.codes[0, 0].tolist() == [15, 5] and layer.codebooks.dtype == np.float16
+    assert (layer.codebooks == np.float16(1 / 3)).all() and (layer.scales == 65504).all()
+    tensors["m.scales"][2] = 65520
+    tensors["m.codebooks"][1, 3, 0, 4:6] = -1e300
+    assert _problems(tmp_path / "l", tensors) == [
+        "m.codebooks: 2 of 256 values are too large for FP16 (at most 65504); the first is [1, 3, 0, 4] = -1e+300",
+        "m.scales: 1 of 4 values are too large for FP16 (at most 65504); the first is [2, 0, 0, 0] = 65520"]
 
 
 @pytest.mark.parametrize("stated", ["8", "x", "-4", "999999999"])

@@ -21,12 +21,15 @@ def _bits(array):
     return array.view(np.uint32 if array.dtype == np.float32 else np.uint16)
 
 
-def _layer(rng, outputs, vectors, d, count, n, *, bias, specials=0.0, high=20):
-    """A layer of random bit patterns over many exponents."""
+def _layer(rng, outputs, vectors, d, count, n, *, bias, specials=0.0, high=20, groups=None):
+    """A layer of random bit patterns over many exponents; ``groups`` is (outputs, vectors) of a group."""
     def floats(*shape):
         return random_bits(rng, shape, high=high, specials=specials).view(np.float16)
+    sets = () if groups is None else (-(-outputs // (groups[0] or outputs)), -(-vectors // (groups[1] or vectors)))
     return VqLayer(codes=rng.integers(0, 1 << n, (outputs, vectors, count), dtype=np.uint16),
-                   codebooks=floats(count, 1 << n, d), scales=floats(outputs), bias=floats(outputs) if bias else None)
+                   codebooks=floats(*sets, count, 1 << n, d), scales=floats(outputs),
+                   bias=floats(outputs) if bias else None,
+                   **dict(zip(("group_outputs", "group_vectors"), groups or ())))
 
 
 def _compare(tally, layer, x, exponent, fp32):
@@ -35,7 +38,7 @@ def _compare(tally, layer, x, exponent, fp32):
     bias = None if layer.bias is None else _bits(layer.bias).tolist()
     want, *status = oracle.vq_linear(layer.codes.tolist(), _bits(layer.codebooks).tolist(),
                                      _bits(layer.scales).tolist(), bias, _bits(x).tolist(), exponent,
-                                     "fp32" if fp32 else "fp16")
+                                     "fp32" if fp32 else "fp16", layer.group_outputs, layer.group_vectors)
     assert got.y.dtype == (np.float32 if fp32 else np.float16)
     tally.equal(_bits(got.y), want, f"{layer} exponent {exponent} fp32 {fp32}")
     tally.equal([got.oc_overflow, got.y_overflow, got.y_nan], status, f"{layer} status")
@@ -53,6 +56,58 @@ def test_layers_match_the_oracle(d, count, n):
         status.add(_compare(tally, layer, x, exponent, fp32))
     assert len(status) > 1
     assert tally.count == 5 * (outputs + 3)
+
+
+#: outputs, vectors, d, C, n, (outputs, vectors) of a group: divided evenly and not, along either axis, both, or none
+GROUPED = ((12, 6, 4, 1, 3, (4, 2)), (11, 5, 8, 2, 2, (4, 2)), (7, 4, 8, 1, 4, (1, 1)), (6, 5, 16, 1, 3, (None, 3)),
+           (9, 3, 4, 3, 2, (5, None)), (4, 3, 8, 2, 3, (None, None)), (5, 3, 8, 1, 3, (100, 100)))
+
+
+@pytest.mark.parametrize("outputs, vectors, d, count, n, groups", GROUPED)
+def test_grouped_layers_match_the_oracle(outputs, vectors, d, count, n, groups):
+    tally, rng = Tally(), np.random.default_rng([17, outputs, vectors, d])
+    for exponent, fp32, bias, specials, high in RUNS:
+        layer = _layer(rng, outputs, vectors, d, count, n, bias=bias, specials=specials, high=high, groups=groups)
+        x = random_bits(rng, vectors * d, high=high, specials=specials / 4).view(np.float16)
+        _compare(tally, layer, x, exponent, fp32)
+    assert tally.count == 5 * (outputs + 3)
+
+
+def test_grouped_overflow_counts_only_what_applies():
+    """One large entry, in group (1, 1): it meets the vectors of column block 1 only, looked up or not."""
+    tally, books = Tally(), np.ones((2, 2, 1, 2, 8), np.float16)
+    books[1, 1, 0, 1] = 16384
+    layer = VqLayer(codes=np.zeros((4, 4, 1), np.uint16), codebooks=books, scales=np.ones(4, np.float16),
+                    group_outputs=2, group_vectors=2)
+    seen = []
+    for vector in range(4):
+        x = np.zeros(32, np.float16)
+        x[8 * vector:8 * vector + 8] = 1
+        seen.append(_compare(tally, layer, x, 0, False)[0])
+    assert seen == [False, False, True, True] and tally.count == 4 * 7
+
+
+def test_a_grouped_layer_is_its_groups():
+    """Sizes that the oracle cannot do: every (group, block) as a plain layer of its own, summed in integers."""
+    tally, rng = Tally(), np.random.default_rng(18)
+    layer = VqLayer.random(rng, outputs=300, inputs=1024, d=4, codebooks=1, index_bits=6, group_outputs=64,
+                           group_vectors=40)
+    x = rng.standard_normal((2, 1024)).astype(np.float16)
+    whole = vq_linear(layer, x, out_fp32=True)
+    count = 0
+    for p in range(layer.output_groups):
+        part = layer.output_group(p)
+        total = np.zeros((2, part.outputs))
+        for q in range(layer.column_blocks):
+            block = VqLayer(codes=part.codes[:, 40 * q:40 * q + 40], codebooks=layer.codebooks[p, q],
+                            scales=np.ones(part.outputs, np.float16))
+            oc, _ = output_codebook(block.codebooks, x[:, 160 * q:160 * q + 160])
+            values = oc.view(np.float16).astype(np.float64)
+            total += values[:, 0, np.arange(block.vectors), block.codes[:, :, 0]].sum(axis=-1)  # exact in float64
+            count += 1
+        want = total * part.scales.astype(np.float64)  # 11 and at most 42 bits: exact
+        tally.equal(_bits(whole.y[:, 64 * p:64 * p + 64]), _bits(want.astype(np.float32)))
+    assert count == 5 * 7 and tally.count == 600
 
 
 def test_each_status_bit_alone():
@@ -98,6 +153,20 @@ def test_chunks_do_not_matter(monkeypatch):
         tally.equal(_bits(part.y), _bits(whole.y), f"chunks {table}, {gather}")
         tally.equal((part.oc_overflow, part.y_overflow, part.y_nan), (whole.oc_overflow, whole.y_overflow, whole.y_nan))
     assert tally.count == 4 * 83
+
+
+def test_chunks_of_groups_do_not_matter(monkeypatch):
+    tally, rng = Tally(), np.random.default_rng(19)
+    layer = _layer(rng, 41, 12, 8, 2, 3, bias=True, specials=0.004, high=28, groups=(3, 5))
+    x = random_bits(rng, (2, 96), high=28, specials=0.004).view(np.float16)
+    whole = vq_linear(layer, x)
+    for table, gather in ((1, 1), (200, 100), (777, 7), (1 << 22, 30)):
+        monkeypatch.setattr(vq, "_TABLE", table)
+        monkeypatch.setattr(vq, "_GATHER", gather)
+        part = vq_linear(layer, x)
+        tally.equal(_bits(part.y), _bits(whole.y), f"chunks {table}, {gather}")
+        tally.equal((part.oc_overflow, part.y_overflow, part.y_nan), (whole.oc_overflow, whole.y_overflow, whole.y_nan))
+    assert tally.count == 4 * 85
 
 
 def test_output_codebook_matches_the_oracle():

@@ -4,9 +4,15 @@
 PRESET ?= paper
 # A TOML file instead of a preset: make verilog CONFIG=examples/my.toml
 CONFIG ?=
+# A board: eva-hw bitstream list.
+BOARD ?= ulx3s_85f
 PYTHON ?= python3
 # Parallel test processes.
 JOBS ?= 2
+# A cell library (Liberty) for make area.
+LIBERTY ?=
+# Codebooks of a quantized model.
+CODEBOOKS ?= 4
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -17,11 +23,11 @@ MODEL_STAMP := $(VENV)/stamp-model-$(MODEL_KEY)
 WHICH := $(if $(CONFIG),--config $(CONFIG),$(PRESET))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv verilog lint test test-full sim-layer bench-decode bench-prefill exhaustive formal docs clean distclean
+.PHONY: help venv verilog lint test test-full sim-layer quantize-smollm2 demo accuracy bench-decode bench-prefill bench-generator area trace exhaustive formal bitstream docs clean distclean
 .DELETE_ON_ERROR:
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 venv: $(STAMP) ## the Python environment in .venv
 	@echo "wrote $(VENV): the packages of requirements.lock, and eva_hw from this folder"
@@ -53,17 +59,42 @@ test-full: $(STAMP) ## every test
 sim-layer: $(MODEL_STAMP) ## one layer of a real model through the simulated hardware
 	$(BIN)/eva-hw sim-layer $(if $(filter command line,$(origin PRESET)),--preset $(PRESET)) $(if $(CONFIG),--config $(CONFIG))
 
+quantize-smollm2: $(MODEL_STAMP) ## SmolLM2-135M as an AQLM checkpoint in build/models/ (minutes), CODEBOOKS=4
+	$(BIN)/eva-hw quantize --out build/models/smollm2-$(CODEBOOKS)x8 --codebooks $(CODEBOOKS) --replace
+
+# Made once: an interrupted quantization goes on where it was.
+build/models/smollm2-4x8/config.json: | $(MODEL_STAMP)
+	$(MAKE) quantize-smollm2 CODEBOOKS=4
+
+demo: $(MODEL_STAMP) build/models/smollm2-4x8/config.json ## SmolLM2's reply from the simulated RTL, every number compared (minutes)
+	$(BIN)/eva-hw demo $(if $(filter command line,$(origin PRESET)),--preset $(PRESET)) $(if $(CONFIG),--config $(CONFIG))
+
+accuracy: $(MODEL_STAMP) build/models/smollm2-4x8/config.json ## the arithmetic against float64 and float32, with SmolLM2 (minutes)
+	$(BIN)/eva-hw accuracy
+
 bench-decode: $(STAMP) ## one LLaMA layer decoded on the RTL, batch 1 to 8 (half an hour with the builds)
 	$(BIN)/eva-hw bench-decode $(if $(filter command line,$(origin PRESET)),--preset $(PRESET))
 
 bench-prefill: $(STAMP) ## INT8 GEMMs on the RTL: how they fill the array
 	$(BIN)/eva-hw bench-prefill $(if $(filter command line,$(origin PRESET)),--preset $(PRESET)) $(if $(CONFIG),--config $(CONFIG))
 
+trace: $(STAMP) ## what array, epilogue and bus do over time, as a picture
+	$(BIN)/eva-hw trace $(if $(filter command line,$(origin PRESET)),--preset $(PRESET)) $(if $(CONFIG),--config $(CONFIG))
+
+bench-generator: $(STAMP) ## seconds and bytes of generated Verilog, with and without block reuse; the simulator's speed
+	$(BIN)/eva-hw bench-generator
+
+area: $(STAMP) ## cell area of blocks and presets by Yosys; LIBERTY=my.lib for um^2 (a quarter of an hour)
+	$(BIN)/eva-hw area $(if $(LIBERTY),--liberty $(LIBERTY))
+
 exhaustive: $(STAMP) ## all 2^32 FP16 and 2^16 INT8 operand pairs through the RTL (minutes)
 	$(BIN)/eva-hw exhaustive
 
 formal: $(STAMP) ## proofs on the Verilog: FP16 product and sum, FIFOs, streams (a minute and a half)
 	$(BIN)/eva-hw formal
+
+bitstream: $(STAMP) ## BOARD=ulx3s_85f with the accelerator (up to an hour), or its project for the vendor's tool
+	$(BIN)/eva-hw bitstream $(BOARD) $(if $(CONFIG),--config $(CONFIG))
 
 docs: $(STAMP) ## the pictures and tables in README.md and docs/ that follow from the sources
 	$(BIN)/eva-hw docs

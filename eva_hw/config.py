@@ -57,6 +57,8 @@ class Config:
     max_k: int = _param(16384, (lambda v: v % 64 == 0 and 64 <= v <= 65536, "a multiple of 64 from 64 to 65536"),
                         "most inputs of one layer (x values held per token)")
     max_codebooks: int = _param(8, _range(1, 8), "codebooks of 2^index_bits x 8 FP16 that one job slot holds")
+    max_d: int = _param(32, _pow2(8, 32), "largest d; one longer than the array's rows takes several phases, whose "
+                        "sums wait in an SRAM below the array")
     acc_depth: int = _param(4096, _range(16, 65536), "outputs of one tile (accumulators per batch lane)")
     gemm_rows: int = _param(128, _pow2(16, 1024), "rows of y whose INT8 sums are accumulated at once")
     row_fifo_beats: int = _param(1024, _pow2(16, 8192), "depth of the index prefetch FIFO in bus beats")
@@ -105,6 +107,9 @@ class Config:
               f"max_burst_beats = {self.max_burst_beats} of {self.beat_bytes} bytes must not exceed 4096 bytes")
         check(self.row_fifo_beats >= 2 * self.max_burst_beats,
               f"row_fifo_beats = {self.row_fifo_beats} must be at least twice max_burst_beats = {self.max_burst_beats}")
+        check(self.codebook_words % self.codebook_granule == 0,
+              f"max_codebooks = {self.max_codebooks} of 2^index_bits = {self.max_entries} words of 16 bytes must be a "
+              f"multiple of {self.codebook_granule} words, the more of a beat and of rows/8")
         check(self.rows * self.cols >= self.beat_bytes,
               f"axi_data_bits = {self.axi_data_bits} must not be wider than one INT8 weight tile, "
               f"{self.rows * self.cols} bytes")
@@ -168,6 +173,16 @@ class Config:
         return self.max_codebooks << self.index_bits
 
     @property
+    def ring_words(self):
+        """Words of one codebook buffer when codebooks stream through it: its largest power of two."""
+        return 1 << (self.codebook_words.bit_length() - 1)
+
+    @property
+    def codebook_granule(self):
+        """Words of eight FP16 that the codebook buffer's memory handles at once: a beat, or a word for every group."""
+        return max(self.groups, self.beat_bytes * 8 // WORD_BITS, 1)
+
+    @property
     def weight_tile_beats(self):
         """Beats of one tile of INT8 weights, rows x cols."""
         return self.rows * self.cols // self.beat_bytes
@@ -190,8 +205,13 @@ class Config:
 
     @property
     def vector_lengths(self):
-        """Legal d: 4 is stored padded to 8; longer ones join groups."""
-        return tuple(d for d in (4, 8, 16, 32) if d <= self.rows)
+        """Legal d: 4 is stored padded to 8; longer ones join groups, or take several phases."""
+        return tuple(d for d in (4, 8, 16, 32) if d <= self.max_d)
+
+    @property
+    def max_phases(self):
+        """Times that a codebook is streamed for one OC value of the longest d: 1 if the array's rows hold it."""
+        return max(1, self.max_d // self.rows)
 
     # As data --------------------------------------------------------------------------------
 

@@ -13,14 +13,23 @@ def halves(data):
     return [data[i] | data[i + 1] << 8 for i in range(0, len(data), 2)]
 
 
+def column_blocks(fields):
+    """(first, end) of the vectors of each column block."""
+    vectors, width = fields["vectors"], fields.get("block_vectors", 0)
+    width = width or vectors
+    return [(first, min(vectors, first + width)) for first in range(0, vectors, width)]
+
+
 def index_rows(read, fields, config):
     """Yields (output, [(codebook, vector, index), ...]) for every row of the job, in memory order.
 
-    Also checks that lanes without a vector, and the ends of passes, are 0.
+    The codebooks of all column blocks are numbered through. Also checks that lanes without a vector, and the ends of
+    passes, are 0.
     """
     slots, per_pass, beat = config.vectors, config.eu_lanes // config.vectors, config.axi_data_bits // 8
-    vectors, outputs = fields["vectors"], fields["outputs"]
-    blocks = [(c, first) for c in range(fields["codebooks"]) for first in range(0, vectors, slots)]
+    outputs = fields["outputs"]
+    blocks = [(q * fields["codebooks"] + c, first, end) for q, (start, end) in enumerate(column_blocks(fields))
+              for c in range(fields["codebooks"]) for first in range(start, end, slots)]
     cursor = fields["row_addr"]
     for tile in range(0, outputs, fields["tile"]):
         for first in range(0, len(blocks), per_pass):
@@ -35,7 +44,7 @@ def index_rows(read, fields, config):
                 lanes = []
                 for lane, index in enumerate(row):
                     block, slot = divmod(lane, slots)
-                    if block < len(mine) and mine[block][1] + slot < vectors:
+                    if block < len(mine) and mine[block][1] + slot < mine[block][2]:
                         lanes.append((mine[block][0], mine[block][1] + slot, index))
                     else:
                         assert index == 0, f"lane {lane} of output {output} stands for nothing and holds {index}"
@@ -57,7 +66,10 @@ def play(read, fields, config):
     """
     width = 8 << fields["words_log2"]
     entries, outputs = 1 << fields["index_bits"], fields["outputs"]
-    book = halves(read(fields["codebook_addr"], fields["codebooks"] * entries * width * 2))
+    size = len(column_blocks(fields)) * fields["codebooks"] * entries * width * 2
+    assert 0 <= fields["codebook_beats"] * (config.axi_data_bits // 8) - size < max(config.axi_data_bits // 8, config.rows * 2)
+    assert size <= config.codebook_words * 16 or fields["streamed"]
+    book = halves(read(fields["codebook_addr"], size))
     scales = halves(read(fields["scale_addr"], outputs * 2))
     biases = halves(read(fields["bias_addr"], outputs * 2)) if fields["has_bias"] else [0] * outputs
     rows = list(index_rows(read, fields, config))
@@ -72,7 +84,8 @@ def play(read, fields, config):
                     start = (codebook * entries + index) * width
                     bits, _ = oracle.dot(x[vector * width:(vector + 1) * width], book[start:start + width],
                                          fields["exponent"])
-                    known[key] = oracle.decode(bits)
+                    null = fields["null_entry"] and index == entries - 1
+                    known[key] = oracle.decode(0 if null else bits)
                 sums[output].append(known[key])
         out = "fp32" if fields["out_fp32"] else "fp16"
         results.append([oracle.finish(_total(terms), scales[o], bias=biases[o], exponent=fields["exponent"], out=out)[0]

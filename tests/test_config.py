@@ -25,6 +25,7 @@ ILLEGAL = [
     ("index_bits", 9, "index_bits = 9 must be from 1 to 8"),
     ("max_k", 100, "max_k = 100 must be a multiple of 64 from 64 to 65536"),
     ("max_codebooks", 0, "max_codebooks = 0 must be from 1 to 8"),
+    ("max_d", 4, "max_d = 4 must be a power of two from 8 to 32"),
     ("acc_depth", 8, "acc_depth = 8 must be from 16 to 65536"),
     ("gemm_rows", 8, "gemm_rows = 8 must be a power of two from 16 to 1024"),
     ("row_fifo_beats", 1000, "row_fifo_beats = 1000 must be a power of two from 16 to 8192"),
@@ -49,6 +50,9 @@ COMBINATIONS = [
     ({"acc_depth": 4100}, "acc_depth = 4100 must be a multiple of 64, the FP16 outputs in one beat"),
     ({"rows": 8, "cols": 8}, "axi_data_bits = 1024 must not be wider than one INT8 weight tile, 64 bytes"),
     ({"gemm_rows": 32}, "gemm_rows = 32 must be a multiple of 64, the FP16 values in one beat"),
+    ({"index_bits": 1, "max_codebooks": 3},
+     "max_codebooks = 3 of 2^index_bits = 2 words of 16 bytes must be a multiple of 8 words, the more of a beat and of "
+     "rows/8"),
     ({"out_chunk_beats": 64}, "out_chunk_beats = 64 must not exceed max_burst_beats = 32"),
 ]
 
@@ -93,7 +97,7 @@ def test_hash_follows_the_hardware_and_nothing_else():
     paper = PRESETS["paper"]
     assert dataclasses.replace(paper, name="other").hash == paper.hash
     legal = {"rows": 16, "cols": 16, "eu_lanes": 256, "eu_width": 16, "batch_lanes": 2, "axi_data_bits": 512,
-             "axi_addr_bits": 48, "index_bits": 7, "max_k": 8192, "max_codebooks": 4, "acc_depth": 2048,
+             "axi_addr_bits": 48, "index_bits": 7, "max_k": 8192, "max_codebooks": 4, "max_d": 16, "acc_depth": 2048,
              "row_fifo_beats": 512, "max_burst_beats": 16, "read_bursts": 4, "write_bursts": 4,
              "out_chunk_beats": 4, "out_chunks": 2, "gemm_rows": 64}
     assert {*legal, "name"} == {f.name for f in dataclasses.fields(Config)}

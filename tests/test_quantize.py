@@ -11,8 +11,8 @@ from eva_hw.formats import load_layers
 from eva_hw.layer import VqLayer
 from eva_hw.model import vq_linear
 from eva_hw.quantize import bits_per_weight, job_exponent, quantize, relative_error
-from eva_hw.quantize.additive import decode, encode
 from eva_hw.quantize.kmeans import nearest
+from eva_hw.quantize.search import decode, search
 
 
 def random_weight(seed, outputs=96, inputs=128):
@@ -125,7 +125,7 @@ def test_full_beam_is_exhaustive():
     points, books = rng.integers(-9, 9, (200, 4)).astype(np.float32), rng.integers(-9, 9, (2, 8, 4)).astype(np.float32)
     sums = (books[0][:, None] + books[1][None]).reshape(-1, 4)
     best = ((points[:, None] - sums[None]) ** 2).sum(axis=2).min(axis=1)
-    wide, narrow = (((points - decode(encode(points, books, beam), books)) ** 2).sum(axis=1) for beam in (8, 1))
+    wide, narrow = (((points - decode(search(points, books, beam), books)) ** 2).sum(axis=1) for beam in (8, 1))
     assert np.array_equal(wide, best)
     assert (narrow >= best).all() and (narrow > best).any()
 

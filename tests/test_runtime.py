@@ -85,6 +85,30 @@ def test_queue_with_dependencies():
     assert kinds == ["VQ_LINEAR"] * 3 + ["FENCE"] + ["VQ_LINEAR"] * 2 + ["INTERRUPT"]
 
 
+def test_output_groups():
+    """A job per output group, y of all in one array, and as the x of another job if it has no gaps."""
+    layer = layer_of(1, outputs=40, inputs=40, group_outputs=16, group_vectors=2, bias=True)
+    other, x = layer_of(2, outputs=5, inputs=40), x_of(3, 3, 40)
+    want, compared = vq_linear(layer, x), 0
+    after = vq_linear(other, want.y).y
+    wide = vq_linear(layer, x[0], out_fp32=True).y
+    for accelerator in both("medium"):
+        first = Job(layer, x)
+        ys, record = accelerator.run([first, Job(other, first, fence_before=True), Job(layer, x[0], out_fp32=True)])
+        assert record.jobs == 2 * 3 + 2 + 3
+        compared += same(ys[0], want.y) + same(ys[1], after) + same(ys[2], wide)
+    assert compared == 2 * (120 + 15 + 40)
+    operands = 40 * 5 * 2 + 9 * 2 * 8 * 16 + 40 * 4 + 40 * 2
+    _, record = Accelerator(preset("medium")).linear(layer, x[0])
+    assert (record.read_bytes, record.write_bytes) == (operands, 80), "x counts once"
+    gaps = Job(layer_of(1, outputs=40, inputs=40, group_outputs=15), x)
+    accelerator, _ = played("medium")
+    y, _ = accelerator.linear(gaps.layer, x)
+    assert same(y, vq_linear(gaps.layer, x).y) == 120
+    with pytest.raises(InputError, match="output groups of 15 outputs, which must be a multiple of 16"):
+        accelerator.run([gaps, Job(other, gaps, fence_before=True)])
+
+
 def test_longer_than_the_ring():
     accelerator, device = played()
     layer, x = layer_of(1, outputs=2), x_of(2, 150, 24)

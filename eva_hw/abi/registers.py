@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["ErrorCode", "Register", "REGISTERS", "REGISTER_BYTES", "ID_VALUE"]
+__all__ = ["ARRAY_SIDE", "COUNTERS", "ErrorCode", "ID_VALUE", "REGISTERS", "REGISTER_BYTES", "RESULT_SIDE", "Register"]
 
 #: Bytes of register space (10 address bits).
 REGISTER_BYTES = 1024
 #: ID register: "EVA" and the version of this map.
-ID_VALUE = 0x45564101
+ID_VALUE = 0x45564102
 
 
 class ErrorCode(IntEnum):
@@ -63,6 +63,8 @@ REGISTERS = {r.name: r for r in (
     Register("QUEUE_TAIL", 0x02C, "rw", "free-running count of descriptors the host has written"),
     Register("QUEUE_HEAD", 0x030, "ro", "free-running count of descriptors fetched"),
     Register("QUEUE_DONE", 0x034, "ro", "free-running count of descriptors finished"),
+    Register("QUEUE_ARRAY", 0x038, "ro", "the same of those whose jobs the array has built"),
+    Register("QUEUE_RESULT", 0x03C, "ro", "the same of those whose results have all been made, if not all written"),
     Register("READ_FIRST_LO", 0x040, "rw", "reads are allowed from this address"),
     Register("READ_FIRST_HI", 0x044, "rw", "its upper 32 bits"),
     Register("READ_LAST_LO", 0x048, "rw", "to this one (inclusive)", 0xFFFFFFFF),
@@ -78,13 +80,37 @@ REGISTERS = {r.name: r for r in (
     Register("ERROR_INDEX", 0x078, "ro", "free-running count of its descriptor"),
     Register("ERROR_ADDR_LO", 0x07C, "ro", "failing address, or the failing field's number for a bad descriptor"),
     Register("ERROR_ADDR_HI", 0x080, "ro", "its upper 32 bits"),
-    Register("CYCLES_BUSY", 0x100, "ro", "cycles in which STATUS.busy was 1 (wraps)"),
-    Register("CYCLES_ARRAY", 0x104, "ro", "cycles in which a codebook entry entered the array"),
-    Register("CYCLES_EU", 0x108, "ro", "cycles in which an index row entered the epilogue units"),
-    Register("STALL_ROW", 0x10C, "ro", "cycles the epilogue units waited for an index row"),
-    Register("STALL_OC", 0x110, "ro", "cycles they waited for an output codebook"),
-    Register("STALL_OUT", 0x114, "ro", "cycles they waited for scales, or for room for outputs"),
-    Register("READ_BEATS", 0x118, "ro", "beats read"),
-    Register("WRITE_BEATS", 0x11C, "ro", "beats written"),
-    Register("JOBS", 0x120, "ro", "jobs finished"),
+    # The counters: 32 bits, they wrap. Those of RESULT_SIDE add up to CYCLES_BUSY, and so do those of ARRAY_SIDE.
+    Register("CYCLES_BUSY", 0x100, "ro", "cycles in which STATUS.busy was 1; all counters wrap at 2^32"),
+    Register("CYCLES_EU", 0x104, "ro", "cycles in which an index row entered the epilogue units"),
+    Register("CYCLES_DRAIN", 0x108, "ro", "cycles in which results of an INT8 GEMM left the accumulators"),
+    Register("CYCLES_TURN", 0x10C, "ro", "cycles in which a pass (a block of INT8 sums) was begun, or short tiles kept "
+             "their distance"),
+    Register("STALL_ROW", 0x110, "ro", "cycles the epilogue units waited for an index row"),
+    Register("STALL_OC", 0x114, "ro", "cycles they waited for an output codebook, or the GEMM drain for a block of "
+             "sums"),
+    Register("STALL_SCALE", 0x118, "ro", "cycles either waited for scales, biases or column parameters"),
+    Register("STALL_OUT", 0x11C, "ro", "cycles either waited for room for outputs"),
+    Register("STALL_WRITE", 0x120, "ro", "cycles without a job to make results of, while outputs were written or not "
+             "yet answered"),
+    Register("STALL_FETCH", 0x124, "ro", "cycles without a job to make results of, while a descriptor was fetched (or "
+             "an error flushed)"),
+    Register("CYCLES_ARRAY", 0x128, "ro", "cycles in which a codebook entry or a row of activations went to the "
+             "array"),
+    Register("WAIT_OPERAND", 0x12C, "ro", "cycles the array waited for codebooks, x, weights or activations"),
+    Register("WAIT_LOAD", 0x130, "ro", "cycles it waited while its stationary operands were loaded, or settled"),
+    Register("WAIT_BUFFER", 0x134, "ro", "cycles it waited for a free output codebook or accumulator"),
+    Register("WAIT_SWITCH", 0x138, "ro", "cycles it waited for work of the other number format to leave it"),
+    Register("WAIT_JOB", 0x13C, "ro", "cycles it had no job"),
+    Register("READ_BEATS", 0x140, "ro", "beats read, of descriptors too; a beat is as wide as the data bus"),
+    Register("WRITE_BEATS", 0x144, "ro", "beats written"),
+    Register("JOBS", 0x148, "ro", "jobs finished"),
 )}
+
+#: The performance counters.
+COUNTERS = tuple(r.name for r in REGISTERS.values() if r.address >= REGISTERS["CYCLES_BUSY"].address)
+#: Each busy cycle is counted once by one of these: what the stage that makes results did, or waited for ...
+RESULT_SIDE = ("CYCLES_EU", "CYCLES_DRAIN", "CYCLES_TURN", "STALL_ROW", "STALL_OC", "STALL_SCALE", "STALL_OUT",
+               "STALL_WRITE", "STALL_FETCH")
+#: ... and once by one of these: what the array did, or waited for.
+ARRAY_SIDE = ("CYCLES_ARRAY", "WAIT_OPERAND", "WAIT_LOAD", "WAIT_BUFFER", "WAIT_SWITCH", "WAIT_JOB")

@@ -1,5 +1,6 @@
 """The linear layers of one transformer layer, decoded on the simulated RTL and compared bit by bit."""
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -9,9 +10,9 @@ from ..layer import VqLayer
 from ..model import vq_linear
 from ..presets import preset
 from ..quantize import job_exponent
-from ..runtime import Accelerator, Job
+from ..runtime import Accelerator, Job, MemoryTiming
 
-__all__ = ["CASES", "MODELS", "Case", "Weights", "measure"]
+__all__ = ["CASES", "MODELS", "SLOW_CASES", "Case", "Weights", "measure", "offered_beats"]
 
 #: (name, outputs, inputs, whether a real model must wait for the layers before): one transformer layer each.
 MODELS = {
@@ -33,22 +34,45 @@ PAPER_MODEL_CYCLES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the report: a model's layer with so many 8-bit codebooks of d = 8, on a preset, so many tokens."""
+    """One row of the report: a model's layer with so many 8-bit codebooks of d = 8, on a preset, so many tokens.
+
+    The memory gives one beat in ``cycles_per_beat`` cycles, and each of its channels pauses with probability ``stall``.
+    """
 
     model: str
     codebooks: int
     preset: str
     batch: int
+    cycles_per_beat: int = 1
+    stall: float = 0.0
 
     @property
     def workload(self):
         """For example ``llama-2-7b 2x8``."""
         return f"{self.model} {self.codebooks}x8"
 
+    @property
+    def timing(self):
+        """The simulated memory: 200 cycles of latency."""
+        return MemoryTiming(bandwidth=(1, self.cycles_per_beat), stall=self.stall)
+
 
 CASES = (Case("llama-2-7b", 2, "paper", 1), Case("llama-2-7b", 3, "paper", 1), Case("llama-2-7b", 4, "paper", 1),
          Case("llama-3-8b", 2, "paper", 1), Case("llama-2-7b", 2, "batch2", 2), Case("llama-2-7b", 2, "batch4", 4),
          Case("llama-2-7b", 2, "batch8", 8))
+#: The paper's design point with a slower memory that pauses at random.
+SLOW_CASES = (Case("llama-2-7b", 2, "paper", 1, 2, 0.1), Case("llama-2-7b", 2, "paper", 1, 4, 0.1))
+
+
+def offered_beats(timing):
+    """Beats per cycle that a memory of ``timing`` offers on average, to whoever is always ready to take one.
+
+    Every ``bandwidth[1]`` cycles a beat falls due; with probability p it is put off by a cycle, again and again, and the
+    next one falls due counted from there. ``bandwidth[0]`` must be 1.
+    """
+    (beats, cycles), p = timing.bandwidth, timing.stall
+    assert beats == 1
+    return 1 / (cycles + p / (1 - p))
 
 
 class Weights:
@@ -71,15 +95,15 @@ class Weights:
                 for layer, x, fence in zip(self.layers, self.x, self.fences)]
 
 
-def measure(case, *, seed=1, timing=None, progress=True):
+def measure(case, *, seed=1, progress=True):
     """Runs ``case`` fenced and with all jobs queued; two report rows.
 
-    The simulated memory delivers one beat per cycle with 200 cycles of latency, unless ``timing`` says otherwise.
+    ``roofline_cycles`` are the cycles in which the memory can offer the beats that the jobs must move.
     """
     weights = Weights(case, seed)
     golden = [vq_linear(layer, x, exponent=job_exponent(layer, x)).y for layer, x in zip(weights.layers, weights.x)]
     rows = []
-    with Accelerator(preset(case.preset), backend="verilator", timing=timing, progress=progress) as accelerator:
+    with Accelerator(preset(case.preset), backend="verilator", timing=case.timing, progress=progress) as accelerator:
         for layer in weights.layers:
             accelerator.load(layer)
         for fenced in (True, False):
@@ -88,12 +112,20 @@ def measure(case, *, seed=1, timing=None, progress=True):
             wall = time.perf_counter() - before
             different = sum(int(np.count_nonzero(y.view(np.uint16) != want.view(np.uint16)))
                             for y, want in zip(results, golden))
-            rows.append({
-                "workload": case.workload, "preset": case.preset, "batch": case.batch, "fenced": fenced,
-                "cycles": record.cycles, "roofline_cycles": record.roofline_cycles,
-                "ratio": record.cycles / record.roofline_cycles,
-                "paper_model_cycles": PAPER_MODEL_CYCLES[case.model, case.codebooks, case.batch],
-                "comparisons": sum(want.size for want in golden), "mismatches": different,
-                "sim_cycles_per_s": record.cycles / wall, "wall_s": wall, "counters": record.counters,
-            })
+            rows.append({**_figures(case, record), "fenced": fenced,
+                         "comparisons": sum(want.size for want in golden), "mismatches": different,
+                         "sim_cycles_per_s": record.cycles / wall, "wall_s": wall})
     return rows
+
+
+def _figures(case, record):
+    """What a row says about its case and its time."""
+    offered = offered_beats(case.timing)
+    roofline = math.ceil(record.roofline_cycles / offered)
+    alike = case.cycles_per_beat == 1 and not case.stall  # as the paper's simulator assumes
+    return {"workload": case.workload, "preset": case.preset, "batch": case.batch,
+            "bandwidth": f"1/{case.cycles_per_beat}", "stall_probability": case.stall,
+            "offered_beats_per_cycle": offered, "roofline_beats": record.roofline_cycles,
+            "cycles": record.cycles, "roofline_cycles": roofline, "ratio": record.cycles / roofline,
+            "paper_model_cycles": PAPER_MODEL_CYCLES[case.model, case.codebooks, case.batch] if alike else None,
+            "counters": record.counters, "breakdown_percent": record.breakdown}

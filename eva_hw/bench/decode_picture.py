@@ -20,10 +20,11 @@ def draw(rows, path):
     matplotlib = need("matplotlib")
     matplotlib.use("Agg")
     pyplot = need("matplotlib.pyplot")
-    cases = list(dict.fromkeys((r["workload"], r["preset"], r["batch"]) for r in rows))
+    key = lambda r: (r["workload"], r["preset"], r["batch"], r["bandwidth"], r["stall_probability"])  # noqa: E731
+    cases = list(dict.fromkeys(map(key, rows)))
     places = np.arange(len(cases))
     ratio = lambda case, test, name: next(  # noqa: E731
-        r[name] / r["roofline_cycles"] for r in rows if (r["workload"], r["preset"], r["batch"]) == case and test(r))
+        (r[name] or 0) / r["roofline_cycles"] for r in rows if key(r) == case and test(r))
     series = (("paper's model", lambda r: True, "paper_model_cycles", _GREY),
               ("RTL, fenced", lambda r: r["fenced"], "cycles", _BLUE),
               ("RTL, queued", lambda r: not r["fenced"], "cycles", _LIGHT))
@@ -34,11 +35,17 @@ def draw(rows, path):
             values = [ratio(case, test, name) for case in cases]
             axes.barh(places + 0.27 * (i - 1), values, 0.25, color=colour, label=label)
             for place, value in zip(places, values):
-                axes.text(value, place + 0.27 * (i - 1), f" {value:.3f}", va="center", fontsize=7)
+                if value:
+                    axes.text(value, place + 0.27 * (i - 1), f" {value:.3f}", va="center", fontsize=7)
         axes.axvline(1, color=_INK, linewidth=0.8)
-        axes.set_yticks(places, [f"{workload}, batch {batch}\n({preset})" for workload, preset, batch in cases])
+        axes.set_yticks(places, [_label(*case) for case in cases])
         axes.invert_yaxis()
-        axes.set_xlabel("cycles / roofline (all bits to move, at one 1,024-bit beat per cycle)")
+        axes.set_xlabel("cycles / roofline (all bits to move, at the beats per cycle that the memory offers)")
         axes.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series))
         figure.savefig(path, dpi=130)
         pyplot.close(figure)
+
+
+def _label(workload, preset, batch, bandwidth, stall):
+    memory = "" if bandwidth == "1/1" and not stall else f", {bandwidth} beats per cycle, {stall:.0%} stalls"
+    return f"{workload}, batch {batch}\n({preset}{memory})"

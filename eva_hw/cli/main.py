@@ -5,7 +5,10 @@ import sys
 import typer
 
 from ..errors import InputError
-from . import bench, bench_decode, config, docs, exhaustive, formal, quantize, sim_layer, verilog
+from . import (
+    accuracy, area, bench, bench_decode, bench_generator, bitstream, board, config, demo, docs, estimate, exhaustive,
+    formal, generate, import_checkpoint, quantize, sim_layer, trace, verilog,
+)
 
 __all__ = ["app", "main"]
 
@@ -17,7 +20,8 @@ def build():
     """The application with all commands."""
     application = typer.Typer(help="Generates EVA, an accelerator that decodes vector-quantized LLMs.",
                               no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
-    for command in (config, verilog, quantize, sim_layer, bench, bench_decode, exhaustive, formal, docs):
+    for command in (config, verilog, quantize, import_checkpoint, sim_layer, bench, bench_decode, exhaustive, formal,
+                    bitstream, board, estimate, trace, docs, generate, demo, accuracy, area, bench_generator):
         command.register(application)
     return application
 

@@ -25,6 +25,8 @@ def OcTag(config):
         Vectors that the block really has, 1..vectors; the other slots count as 0.
     last : 1
         The last entry of a pass: once it is written, the whole pass is.
+    null : 1
+        The null entry: its OC value is +0, whatever x is.
     """
     return StructLayout({
         "entry": config.index_bits,
@@ -34,4 +36,5 @@ def OcTag(config):
         "part": 2,
         "count": bits_for(config.vectors),
         "last": 1,
+        "null": 1,
     })

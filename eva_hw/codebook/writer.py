@@ -14,7 +14,8 @@ class OcWriter(Block):
     """Filters the array's FP16 results into bank writes, one per slot and cycle.
 
     Slot ``s = g * fp_cols + c`` is written if its group's low ``words_log2`` bits equal the tag's ``part``; a slot
-    that holds no vector of the block (``s >= count``) is written as 0, so that its lane adds nothing to a sum.
+    that holds no vector of the block (``s >= count``) is written as 0, so that its lane adds nothing to a sum; so is every
+    slot's null entry.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class OcWriter(Block):
             write, counted = Signal(name=f"write_{slot}"), Signal(name=f"counted_{slot}")
             m.d.comb += [
                 write.eq(self.i_valid[slot] & ((slot // fp_cols & part_mask) == tag.part)),
-                counted.eq(tag.count > slot),
+                counted.eq((tag.count > slot) & ~tag.null),
             ]
             m.d.sync += [
                 o_valid[slot].eq(write),

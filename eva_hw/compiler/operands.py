@@ -7,7 +7,7 @@ import numpy as np
 
 from ..config import GROUP_ROWS
 
-__all__ = ["pack_codebooks", "pack_rows", "pack_values", "pack_x", "padded_bytes", "unpack_y"]
+__all__ = ["pack_codebooks", "pack_rows", "pack_values", "pack_x", "padded_bytes", "unpack_y", "y_runs"]
 
 
 def padded_bytes(array, beat_bytes):
@@ -32,8 +32,21 @@ def pack_values(values, plan):
 
 
 def pack_codebooks(codebooks, plan):
-    """Codebooks [C, 2^n, d] as [codebook][entry][max(d, 8)] FP16."""
-    return padded_bytes(_pad_vectors(codebooks).astype("<f2"), plan.config.beat_bytes)
+    """Codebooks [Q, C, 2^n, d] (or [C, 2^n, d]) as [column block][codebook][entry][max(d, 8)] FP16.
+
+    Slices end with the null entry, and the last one's missing entries: zeros.
+    """
+    values = _pad_vectors(codebooks.reshape(-1, *codebooks.shape[-2:])).astype("<f2")
+    if plan.slices > 1:
+        entries, width = plan.slice_entries, values.shape[-1]
+        cut = np.zeros((len(values), plan.slices * entries, width), "<f2")
+        cut[:, :values.shape[1]] = values
+        values = np.zeros((len(values) * plan.slices, entries + 1, width), "<f2")
+        values[:, :entries] = cut.reshape(-1, entries, width)
+    out = np.zeros(plan.codebook_beats * plan.config.beat_bytes, np.uint8)
+    data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    out[:data.size] = data
+    return out
 
 
 def pack_x(x, plan):
@@ -55,24 +68,52 @@ def unpack_y(data, plan):
     return np.ascontiguousarray(data[:, :plan.y_bytes]).view(dtype).astype(dtype[1:])
 
 
+def y_runs(plans):
+    """Where the output groups' y lie in one token's row: ``([(offset, bytes), ...], stride)``, each on a beat.
+
+    Without gaps, and so what another job reads as x, if every group but the last fills whole beats.
+    """
+    runs, start = [], 0
+    for plan in plans:
+        runs.append((start, plan.y_bytes))
+        start += plan.y_beats * plan.config.beat_bytes
+    return runs, start
+
+
 def pack_rows(codes, plan):
     """Codes [N, V, C] as index rows, in the order in which they are eaten: [tile][pass][output][lane].
 
     One byte per index. Lanes without a vector, and what is left of a pass's last beat, are 0.
     """
-    outputs, vectors, count = codes.shape
-    slots, lanes = plan.config.vectors, plan.config.eu_lanes
-    # All lanes of the job side by side: lane l of pass p is column p * lanes + l.
-    columns = np.zeros((outputs, count, plan.vector_blocks * slots), np.uint8)
-    columns[:, :, :vectors] = codes.transpose(0, 2, 1)
-    columns = columns.reshape(outputs, -1)
+    lanes = plan.config.eu_lanes
     out = np.zeros(plan.row_beats * plan.config.beat_bytes, np.uint8)
     start = 0
     for tile in plan.tiles:
+        columns = _lane_columns(codes[tile.first:tile.first + tile.count], plan)
         for index in range(plan.passes):
-            part = columns[tile.first:tile.first + tile.count, index * lanes:(index + 1) * lanes]
+            part = columns[:, index * lanes:(index + 1) * lanes]
             width = plan.row_lanes(index)
             rows = out[start:start + tile.count * width].reshape(tile.count, width)
             rows[:, :part.shape[1]] = part
             start += plan.pass_beats(index, tile.count) * plan.config.beat_bytes
     return out
+
+
+def _lane_columns(codes, plan):
+    """All lanes of the job side by side, uint8 [N, job_blocks * vectors]: lane l of pass p is column p * eu_lanes + l."""
+    outputs, count, slots = len(codes), codes.shape[2], plan.config.vectors
+    columns = np.zeros((outputs, plan.job_blocks * slots), np.uint8)
+    start = 0
+    for column in plan.columns:
+        width = plan.vector_blocks(column) * slots
+        # [N, C, V] of this column block, in rows of whole blocks.
+        mine = codes[:, column.first:column.first + column.count].transpose(0, 2, 1)
+        into = columns[:, start:start + plan.job_codebooks * width].reshape(outputs, count, plan.slices, width)
+        if plan.slices == 1:
+            into[:, :, 0, :column.count] = mine
+        else:
+            number, index = np.divmod(mine, plan.slice_entries)
+            for s in range(plan.slices):
+                into[:, :, s, :column.count] = np.where(number == s, index, plan.slice_entries)
+        start += plan.job_codebooks * width
+    return columns

@@ -3,13 +3,13 @@
 from amaranth.hdl import Module
 from amaranth.lib.wiring import In, Out
 
+from ..abi.registers import COUNTERS as REGISTER_NAMES
 from ..emit import Block
 
 __all__ = ["COUNTERS", "Counters"]
 
 #: The counting registers, in the order of their event bits.
-COUNTERS = ("cycles_busy", "cycles_array", "cycles_eu", "stall_row", "stall_oc", "stall_out", "read_beats",
-            "write_beats", "jobs")
+COUNTERS = tuple(name.lower() for name in REGISTER_NAMES)
 
 
 class Counters(Block):

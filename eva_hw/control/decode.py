@@ -6,9 +6,9 @@ from amaranth.utils import ceil_log2, exact_log2
 
 from ..abi.descriptor import DESCRIPTOR_BYTES, FIELDS, Opcode
 from ..abi.gemm import MAX_GEMM_INPUTS
-from ..config import WORD_BITS
+from ..config import GROUP_ROWS, WORD_BITS
 from ..emit import Block
-from .job import COUNT_BITS, job_layout, name_of
+from .job import COUNT_BITS, chunk_beats, granule_beats, job_layout, name_of
 
 __all__ = ["DescriptorDecoder"]
 
@@ -67,25 +67,42 @@ class DescriptorDecoder(Block):
         """Drives the job from the fields."""
         config, job = self.config, self.job
         gemm = self.opcode == Opcode.INT8_GEMM
-        for name in ("has_bias", "out_fp32", "tag", "x_addr", "y_addr", "codebook_addr", "row_addr",
+        for name in ("has_bias", "out_fp32", "null_entry", "streamed", "tag", "x_addr", "y_addr", "codebook_addr", "row_addr",
                      "scale_addr", "bias_addr", "x_stride", "y_stride", "outputs", "tile", "row_beats",
-                     "words_log2", "index_bits", "codebooks", "exponent", "weight_addr", "rows", "out_int32"):
+                     "codebook_beats", "words_log2", "index_bits", "codebooks", "exponent", "weight_addr", "rows",
+                     "out_int32"):
             m.d.comb += job[name].eq(fields[name])
         beat = exact_log2(config.beat_bytes)
         word = exact_log2(WORD_BITS // 8)
         vectors = fields["vectors"][:ceil_log2(config.max_words) + 1]
         m.d.comb += [
             job.x_beats.eq(_ceil_shift(vectors << fields["words_log2"] << word, beat)),
-            job.codebook_beats.eq(_ceil_shift(
-                fields["codebooks"] << fields["index_bits"] << fields["words_log2"] << word, beat)),
+            job.vectors.eq(vectors),
+            job.block_vectors.eq(Mux((fields["block_vectors"] == 0) | (fields["block_vectors"] > vectors),
+                                     vectors, fields["block_vectors"])),
             job.scale_beats.eq(_ceil_shift(fields["outputs"][:COUNT_BITS] << 1, beat)),
             job.y_beats.eq(_ceil_shift(
                 Mux(fields["out_fp32"], fields["outputs"][:COUNT_BITS] << 2, fields["outputs"][:COUNT_BITS] << 1), beat)),
-            job.vector_blocks.eq(_ceil_shift(vectors, exact_log2(config.vectors))),
-            job.last_count.eq(((vectors - 1) & (config.vectors - 1)) + 1),
             job.k_tiles.eq(_ceil_shift(fields["inputs"], exact_log2(config.rows))),
             job.column_tiles.eq(_ceil_shift(fields["outputs"], exact_log2(config.cols))),
             job.gemm.eq(gemm), job.tokens.eq(Mux(gemm, 1, fields["tokens"])),
+        ]
+        self._fill_codebook(m, fields)
+
+    def _fill_codebook(self, m, fields):
+        """The sizes of one codebook: powers of two, so each is one bit of a decoder."""
+        config, job = self.config, self.job
+        scale = fields["index_bits"] + fields["words_log2"]  # log2 of its words
+        top = exact_log2(config.ring_words)
+        words = Signal(top + 1)
+        m.d.comb += words.eq(Cat(scale == i for i in range(top + 1)))
+        beats = words << 4 >> exact_log2(config.beat_bytes)
+        small = {size: scale <= exact_log2(size * config.beat_bytes) - 4  # words of 2^4 bytes
+                 for size in (granule_beats(config), chunk_beats(config))}
+        m.d.comb += [
+            job.book_words.eq(words),
+            job.book_beats.eq(Mux(small[granule_beats(config)], granule_beats(config), beats)),
+            job.chunk_beats.eq(Mux(small[chunk_beats(config)], chunk_beats(config), beats)),
         ]
 
     def _misplaced(self, addr):
@@ -106,6 +123,12 @@ class DescriptorDecoder(Block):
             "scale_addr": self._misplaced(fields["scale_addr"]) & ~fields["out_int32"],
         }
 
+    def _illegal_codebook_beats(self, fields):
+        """Codebooks that are not whole granules of the buffer, or that do not fit it though they shall stay there."""
+        beats, half = fields["codebook_beats"], self.config.codebook_words * 16 // self.config.beat_bytes
+        return ((beats == 0) | (beats >= 1 << COUNT_BITS) | (beats[:exact_log2(granule_beats(self.config))] != 0)
+                | (~fields["streamed"] & (beats > half)))
+
     def _illegal_vq(self, fields):
         """What makes each field illegal in a VQ job, by name."""
         config = self.config
@@ -118,10 +141,11 @@ class DescriptorDecoder(Block):
             "outputs": (outputs == 0) | (outputs >= 1 << (COUNT_BITS - 2)),
             "tile": (tile == 0) | (tile > config.acc_depth) | ((tile < outputs) & (tile % tile_step != 0)),
             "row_beats": (fields["row_beats"] == 0) | (fields["row_beats"] >= 1 << COUNT_BITS),
-            "words_log2": (1 << fields["words_log2"]) > config.groups,
-            "index_bits": (fields["index_bits"] == 0) | (fields["index_bits"] > config.index_bits),
-            "codebooks": (fields["codebooks"] == 0)
-            | ((fields["codebooks"] << fields["index_bits"] << fields["words_log2"]) > config.codebook_words),
+            "words_log2": fields["words_log2"] > exact_log2(config.max_d // GROUP_ROWS),
+            "index_bits": (fields["index_bits"] == 0) | (fields["index_bits"] > config.index_bits)
+            | (fields["index_bits"] + fields["words_log2"] > exact_log2(config.ring_words)),
+            "codebooks": fields["codebooks"] == 0,
+            "codebook_beats": self._illegal_codebook_beats(fields),
             "exponent": fields["exponent"] > 31,
         }
         for name in ("x_addr", "y_addr", "codebook_addr", "row_addr", "scale_addr", "bias_addr"):

@@ -32,7 +32,9 @@ class Sequencer(Block):
     row, more, pass_start, pass_blocks : the row assembler. scale, bias, value_start : the unpackers.
     e_* : the epilogue's inputs.
     reserve, chunk_free : the output packer's room. y_end, y_fp32 : with each output, to the packer.
-    active, stall_row, stall_oc, stall_out : for the counters.
+    active, turn, stall_row, stall_oc, stall_scale, stall_out : for the counters, exactly one of them while ``valid``:
+        a row goes; a pass is begun, or keeps the ``hazard`` distance; a row, a full OC buffer, a scale or bias, room is
+        missing.
     """
 
     def __init__(self, config, *, latency, hazard):
@@ -48,7 +50,8 @@ class Sequencer(Block):
             "e_scale": Out(16), "e_bias": Out(16), "e_exponent": Out(5), "e_fp32": Out(1),
             "e_tokens": Out(config.batch_lanes),
             "reserve": Out(1), "chunk_free": In(1), "y_end": Out(1), "y_fp32": Out(1),
-            "active": Out(1), "stall_row": Out(1), "stall_oc": Out(1), "stall_out": Out(1),
+            "active": Out(1), "turn": Out(1), "stall_row": Out(1), "stall_oc": Out(1), "stall_scale": Out(1),
+            "stall_out": Out(1),
         })
 
     @property
@@ -63,11 +66,12 @@ class Sequencer(Block):
         left, count = (Signal(COUNT_BITS, name=n, reset_less=True) for n in ("outputs_left", "tile_outputs"))
         output = Signal(range(self.config.acc_depth), reset_less=True)
         full, rest, wait = Signal(2), Signal(COUNT_BITS), Signal(range(self.hazard + 2))
-        start, issue, last_row = Signal(), Signal(), Signal()
+        start, issue, last_row, there = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             last_row.eq(output + 1 == count),
             rest.eq(Mux(fresh, job.outputs, left)),
-            start.eq(~running & self.valid & self.pass_info.valid & (full != 0) & (wait == 0)),
+            there.eq(self.pass_info.valid & (full != 0)),
+            start.eq(~running & self.valid & there & (wait == 0)),
             self.pass_info.ready.eq(start), self.pass_start.eq(start),
             self.value_start.eq(start & fresh),
             self.more.eq(running), self.pass_blocks.eq(info.blocks),
@@ -90,17 +94,18 @@ class Sequencer(Block):
                     with m.If(left == count):
                         m.d.comb += self.next.eq(1)
                         m.d.sync += fresh.eq(1)
-        self._issue(m, running, info, output, last_row, issue)
+        values = self._issue(m, running, info, output, last_row, issue)
         m.d.comb += [
             self.active.eq(issue),
-            self.stall_oc.eq(~running & self.valid & ~start),
+            self.turn.eq(~running & self.valid & there), self.stall_oc.eq(~running & self.valid & ~there),
             self.stall_row.eq(running & ~self.row.valid),
-            self.stall_out.eq(running & self.row.valid & ~issue),
+            self.stall_scale.eq(running & self.row.valid & info.last & ~values),
+            self.stall_out.eq(running & self.row.valid & ~self.stall_scale & ~issue),
         ]
         return m
 
     def _issue(self, m, running, info, output, last_row, issue):
-        """Whether the row at hand can go, and what goes with it."""
+        """Whether the row at hand can go, and what goes with it; returns whether its scale and bias are there."""
         config, job = self.config, self.job
         room, values, ready = Signal(), Signal(), Signal()
         chunk_left = Signal(range(config.out_chunk_beats * config.beat_bytes // 2 + 1))
@@ -131,3 +136,4 @@ class Sequencer(Block):
             m.d.sync += step.eq(delayed)
             delayed = step
         m.d.comb += Cat(self.y_fp32, self.y_end).eq(delayed)
+        return values

@@ -26,7 +26,7 @@ class Supervisor(Block):
     -------
     advance, head : the ring's head counts descriptors disposed of.
     read_err_*, write_err_* : reports of the DMA engines; ``descriptor``: the read error is of the descriptor client.
-    audit_err_* : the row audit's report: ``row_beats`` of that job's descriptor is wrong.
+    audit_err_*, codebook_err_* : reports that ``row_beats``, or ``codebook_beats``, of a job's descriptor is wrong.
     bad, bad_field, bad_tag : the fetcher stopped at a bad descriptor.
     empty, oldest_slot, oldest_index, oldest_tag : of the job table.
     busy, progress, watchdog : silence is a time of ``watchdog`` cycles in which ``busy`` and nothing moves.
@@ -44,6 +44,7 @@ class Supervisor(Block):
             "write_err_valid": In(1), "write_err_code": In(ERROR_BITS), "write_err_addr": In(address),
             "write_err_job": In(SLOT_BITS),
             "audit_err_valid": In(1), "audit_err_job": In(SLOT_BITS),
+            "codebook_err_valid": In(1), "codebook_err_job": In(SLOT_BITS),
             "bad": In(1), "bad_field": In(8), "bad_tag": In(32),
             "empty": In(1), "oldest_slot": In(SLOT_BITS), "oldest_index": In(32), "oldest_tag": In(32),
             "busy": In(1), "progress": In(1), "watchdog": In(32),
@@ -127,6 +128,8 @@ class Supervisor(Block):
         reads = self.read_err_valid & ~self.descriptor
         for valid, slot, code, addr in (
                 (self.audit_err_valid, self.audit_err_job, ErrorCode.BAD_DESCRIPTOR, list(FIELDS).index("row_beats")),
+                (self.codebook_err_valid, self.codebook_err_job, ErrorCode.BAD_DESCRIPTOR,
+                 list(FIELDS).index("codebook_beats")),
                 (self.write_err_valid, self.write_err_job, self.write_err_code, self.write_err_addr),
                 (reads, self.read_err_job, self.read_err_code, self.read_err_addr)):
             with m.If(valid & ~seen.bit_select(slot, 1)):

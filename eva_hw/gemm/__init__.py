@@ -2,12 +2,13 @@
 
 from .accumulator import GemmAccumulator
 from .drain import GemmDrain
-from .feeder import FeederTiming, GemmFeeder
+from .feeder import GemmFeeder
 from .packer import GemmPacker
 from .parameters import GemmParameters
 from .streams import GemmStreamer
 from .tag import GemmTag
+from .timing import WEIGHT_WORD_BITS, FeederTiming
 from .words import WordStream
 
 __all__ = ["FeederTiming", "GemmAccumulator", "GemmDrain", "GemmFeeder", "GemmPacker", "GemmParameters",
-           "GemmStreamer", "GemmTag", "WordStream"]
+           "GemmStreamer", "GemmTag", "WEIGHT_WORD_BITS", "WordStream"]

@@ -47,7 +47,8 @@ class GemmDrain(Block):
     o_valid, o_values, o_wide, o_end, o_job_end : values to the packer, ``latency`` cycles after they were read.
     o_overflow, o_nan : Out(1)
         Pulses: a value overflowed to infinity; is NaN.
-    active, stall_out : values are issued in this cycle; could be if there were room.
+    active, turn, stall_oc, stall_scale, stall_out : for the counters, exactly one of them while ``valid``: values are
+        issued; a block is begun; its sums, a scale or its column parameters, room in the packer are missing.
     """
 
     #: Cycles from ``acc_en`` to ``o_valid``: read, pick the lanes' values, output stage.
@@ -64,7 +65,8 @@ class GemmDrain(Block):
             "scale": In(stream.Signature(16)), "scale_start": Out(1),
             "free": Out(1), "free_buffer": Out(1), "reserve": Out(1), "chunk_free": In(1),
             "o_valid": Out(1), "o_values": Out(32 * self.lanes), "o_wide": Out(1), "o_end": Out(1), "o_job_end": Out(1),
-            "o_overflow": Out(1), "o_nan": Out(1), "active": Out(1), "stall_out": Out(1),
+            "o_overflow": Out(1), "o_nan": Out(1),
+            "active": Out(1), "turn": Out(1), "stall_oc": Out(1), "stall_scale": Out(1), "stall_out": Out(1),
         })
 
     @property
@@ -119,6 +121,7 @@ class GemmDrain(Block):
             job_end.eq(last_column & (left == count)),
         ]
         m.d.sync += waiting.eq(waiting + self.block_done - start)
+        m.d.comb += [self.turn.eq(start), self.stall_oc.eq(~running & self.valid & (waiting == 0))]
         with m.If(start):
             m.d.sync += [running.eq(1), fresh.eq(0), row.eq(0), place_in_row.eq(0),
                          left.eq(rest), count.eq(Mux(rest < job.tile, rest, job.tile))]
@@ -145,6 +148,7 @@ class GemmDrain(Block):
             ready.eq(running & (self.scale.valid | job.out_int32)),
             room.eq((left != 0) | self.chunk_free),
             issue.eq(ready & room), self.stall_out.eq(ready & ~room),
+            self.stall_scale.eq(self.valid & ~ready & ~self.turn & ~self.stall_oc),
             self.scale.ready.eq(issue & row_end & ~job.out_int32),
             opens.eq(issue & (left == 0)), self.reserve.eq(opens),
         ]

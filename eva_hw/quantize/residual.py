@@ -5,8 +5,9 @@ import numpy as np
 from ..errors import InputError, Problems
 from ..layer import MAX_CODEBOOKS, VECTOR_LENGTHS, VqLayer
 from . import additive
+from .search import decode, search
 
-__all__ = ["TRAINING_GROUPS", "find_problems", "quantize"]
+__all__ = ["TRAINING_GROUPS", "find_problems", "quantize", "split_scales", "to_fp16_range"]
 
 #: Groups on which codebooks are trained; all groups are encoded.
 TRAINING_GROUPS = 65536
@@ -45,16 +46,21 @@ def find_problems(weight, bias=None, *, codebooks=2, bits=8, d=8, subject=""):
     return problems
 
 
-def _split(weight, subject):
-    """Row scales (FP16) and the power of two that the codebooks take, so that both are safe in FP16.
+def split_scales(weight, subject):
+    """Row scales (FP16) and the power of two (float32) that the codebooks take, so that both are safe in FP16.
 
-    Rows are divided by ``scale * 2^shift``; their codebooks then have a mean square of 1 and no entry above
-    sqrt(K). Ordinary weights have shift 0.
+    Rows are divided by both; their codebooks then have a mean square of 1 and no entry above sqrt(K). Ordinary
+    weights have the power 1.
+
+    Raises
+    ------
+    InputError
+        If the largest row is too large or too small for that.
     """
     rms = np.sqrt(np.mean(np.square(weight, dtype=np.float64), axis=1))
     shift, used = 0, rms[rms > 0]
     if not len(used):
-        return rms.astype(np.float16), shift
+        return rms.astype(np.float16), np.float32(1)
     largest = used.max()
     if used.min() < _FP16_NORMAL or largest > _FP16_MAX:
         shift = min(max(round(np.log2(largest / _SCALE_AIM)), _SHIFTS[0]), _SHIFTS[1])
@@ -63,7 +69,12 @@ def _split(weight, subject):
         raise InputError(f"the largest row's rms {largest:.3g} must be from {low:.3g} to {high:.3g} "
                          "for FP16 scales and codebooks", subject)
     scales = (rms / 2.0 ** shift).astype(np.float16)
-    return scales, shift
+    return scales, np.float32(2.0 ** shift)
+
+
+def to_fp16_range(books, factor):
+    """Codebooks of normalised rows as they are stored: times their power of two, in FP16."""
+    return np.clip(books * factor, -_FP16_MAX, _FP16_MAX).astype(np.float16)
 
 
 def _refit_scales(weight, approximation, scales):
@@ -109,10 +120,9 @@ def quantize(weight, *, codebooks=2, bits=8, d=8, bias=None, seed=0, sweeps=2, b
     find_problems(weight, bias, codebooks=codebooks, bits=bits, d=d, subject=subject).raise_if_any()
     weight = weight.astype(np.float32)
     outputs, inputs = weight.shape
-    scales, shift = _split(weight, subject)
+    scales, factor = split_scales(weight, subject)
     divisor = scales.astype(np.float32)
     divisor[divisor == 0] = np.inf  # a zero row wants nothing of the codebooks
-    factor = np.float32(2.0 ** shift)
     groups = (weight / divisor[:, None] / factor).reshape(-1, d)
 
     rng = np.random.default_rng(seed)
@@ -122,10 +132,10 @@ def quantize(weight, *, codebooks=2, bits=8, d=8, bias=None, seed=0, sweeps=2, b
     sample = groups[live] if len(live) else groups[:1]
     books = additive.fit(sample, codebooks, 1 << bits, rng, sweeps, beam)
 
-    books = (books * factor).astype(np.float16)
+    books = to_fp16_range(books, factor)
     rounded = books.astype(np.float32)
-    codes = additive.encode(groups * factor, rounded, beam)
-    approximation = additive.decode(codes, rounded).reshape(outputs, inputs)
+    codes = search(groups * factor, rounded, beam)
+    approximation = decode(codes, rounded).reshape(outputs, inputs)
     return VqLayer(
         codes=codes.reshape(outputs, inputs // d, codebooks).astype(np.uint16),
         codebooks=books,

@@ -6,10 +6,11 @@ from .golden import GoldenBackend
 from .hardware import HardwareBackend
 from .jobs import Job, check_jobs
 from .simulator import MemoryTiming, Simulator
+from .uart import DEFAULT_BAUD, UartDevice
 
 __all__ = ["Accelerator", "BACKENDS"]
 
-BACKENDS = ("golden", "verilator")
+BACKENDS = ("golden", "verilator", "uart")
 
 
 class Accelerator:
@@ -20,15 +21,18 @@ class Accelerator:
     config : Config
     backend : str
         "golden": the NumPy model. "verilator": the generated Verilog, simulated (built on first use, then
-        cached under ``build/sim``). The bits are the same.
+        cached under ``build/sim``). "uart": a board on a serial port. The bits are the same.
+    port, baud : str, int
+        Of the board (``uart`` only).
     timing : MemoryTiming
-        Of the simulated memory.
+        Of the simulated memory (this and the next three: ``verilator`` only).
     memory, base : int
         Its bytes and its first address.
     seed : int
         Of the memory's and the registers' initial contents.
     trace : path
-        VCD file to write (slow).
+        VCD file to write (slow). ``trace_depth``: levels of the hierarchy that it shall hold; None: all. The
+        simulator's own is the first, the accelerator's outermost block the second.
     watchdog : int
         Cycles without progress after which a job is ended.
     limit : int
@@ -41,14 +45,20 @@ class Accelerator:
     Raises
     ------
     InputError
-        For an unknown backend, or options that it does not have.
+        For an unknown backend, or options that it does not have; if a board does not answer, or has another
+        configuration.
     """
 
     def __init__(self, config, backend="golden", *, device=None, timing=None, memory=1 << 30, base=1 << 30, seed=1,
-                 trace=None, **options):
+                 trace=None, trace_depth=None, port=None, baud=DEFAULT_BAUD, **options):
         self.config = config
         if device is None and backend == "verilator":
-            device = simulate(config, timing=timing, memory=memory, base=base, seed=seed, trace=trace)
+            device = simulate(config, timing=timing, memory=memory, base=base, seed=seed, trace=trace,
+                              trace_depth=trace_depth)
+        elif device is None and backend == "uart":
+            if port is None:
+                raise InputError("port = None must name the board's serial port", "accelerator")
+            device = UartDevice(port, baud, config)
         if device is not None:
             self.backend = HardwareBackend(config, device, **options)
         elif backend == "golden":
@@ -65,7 +75,7 @@ class Accelerator:
         self.close()
 
     def close(self):
-        """Ends the simulation (and completes its trace)."""
+        """Ends the simulation (and completes its trace), or closes the port."""
         self.backend.close()
 
     def load(self, layer):
@@ -124,7 +134,7 @@ class Accelerator:
         jobs = list(jobs)
         if not jobs:
             raise InputError("at least one job is needed", "run")
-        check_jobs(jobs)
+        check_jobs(jobs, self.config)
         for job in jobs:
             if not isinstance(job, GemmJob):
                 self.load(job.layer)
@@ -141,12 +151,12 @@ class Accelerator:
         self.backend.reset()
 
 
-def simulate(config, *, timing=None, memory=1 << 30, base=1 << 30, seed=1, trace=None):
+def simulate(config, *, timing=None, memory=1 << 30, base=1 << 30, seed=1, trace=None, trace_depth=None):
     """The simulated device of ``config``; its Verilog is emitted, and built unless the cache has it."""
     from .build import build, emit_top
 
     texts, top = emit_top(config)
     library = build(texts, top, data_bits=config.axi_data_bits, label=f"{config.name}-{config.hash:08x}",
-                    trace=trace is not None)
+                    trace=trace is not None and (trace_depth or True))
     return Simulator(library, base=base, size=memory, timing=timing or MemoryTiming(), poison=seed, reset_seed=seed,
                      trace=trace)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..abi.descriptor import Opcode
-from ..compiler import pack_x, unpack_y, vq_descriptor
+from ..compiler import pack_x, unpack_y, vq_descriptor, y_runs
 from .gemm_batch import collect_gemm, gemm_fields, gemm_operands
 from .gemm_job import GemmJob
 from .jobs import Job, token_count
@@ -15,12 +15,12 @@ __all__ = ["Batch", "prepare"]
 
 @dataclass
 class Rows:
-    """Rows of x or y in memory: ``tokens`` of them, ``stride`` bytes apart, ``used`` bytes of each written."""
+    """Rows of x or y in memory: ``tokens`` of them, ``stride`` bytes apart; ``runs``: (offset, bytes) used in each row."""
 
     address: int
     tokens: int
     stride: int
-    used: int
+    runs: list
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Batch:
     Attributes
     ----------
     jobs : list[Job or GemmJob]
-    plans : list[VqPlan or GemmPlan]
-        Of each job.
+    plans : list[list[VqPlan] or GemmPlan]
+        Of each job; a VQ job has a plan for each output group of its layer.
     descriptors : list[dict]
         Field values; ``tag`` counts them.
     owners : list[int | None]
@@ -52,8 +52,8 @@ class Batch:
     @property
     def destinations(self):
         """(first, last) of every run of bytes that y may be written to."""
-        return [(rows.address + i * rows.stride, rows.address + i * rows.stride + rows.used - 1)
-                for rows in self.outputs for i in range(rows.tokens)]
+        return [(rows.address + i * rows.stride + offset, rows.address + i * rows.stride + offset + used - 1)
+                for rows in self.outputs for i in range(rows.tokens) for offset, used in rows.runs]
 
     def add(self, owner, **values):
         """Appends a descriptor."""
@@ -68,7 +68,8 @@ class Batch:
                 found.append(collect_gemm(device, rows.address, plan))
                 continue
             data = device.mem_read(rows.address, rows.tokens * rows.stride).reshape(rows.tokens, rows.stride)
-            y = unpack_y(data, plan)
+            y = np.concatenate([unpack_y(data[:, offset:offset + used], group)
+                                for group, (offset, used) in zip(plan, rows.runs, strict=True)], axis=1)
             found.append(y if token_count(job) else y[0])
         return found
 
@@ -103,15 +104,15 @@ def prepare(jobs, placed, arena, device, poison, fixed):
 
 
 def _plan(job, place):
-    return job.plan(place.image.config) if isinstance(job, GemmJob) else place.image.plan_for(job.out_fp32)
+    return job.plan(place.image.config) if isinstance(job, GemmJob) else place.image.plans_for(job.out_fp32)
 
 
 def _destination(job, plan, arena):
     """Room for y."""
     if isinstance(job, GemmJob):
-        return Rows(arena.allocate(plan.y_size), 1, plan.y_size, plan.y_size)
-    tokens, stride = token_count(job) or 1, plan.y_beats * plan.config.beat_bytes
-    return Rows(arena.allocate(tokens * stride), tokens, stride, plan.y_bytes)
+        return Rows(arena.allocate(plan.y_size), 1, plan.y_size, [(0, plan.y_size)])
+    tokens, (runs, stride) = token_count(job) or 1, y_runs(plan)
+    return Rows(arena.allocate(tokens * stride), tokens, stride, runs)
 
 
 def _write_x(job, plan, arena, device):
@@ -119,26 +120,27 @@ def _write_x(job, plan, arena, device):
     if isinstance(job, GemmJob):
         data = gemm_operands(job, plan)[None]
     else:
-        data = pack_x(job.x if job.x.ndim == 2 else job.x[None], plan)
-    rows = Rows(arena.allocate(data.size), len(data), data.shape[1], data.shape[1])
+        data = pack_x(job.x if job.x.ndim == 2 else job.x[None], plan[0])
+    rows = Rows(arena.allocate(data.size), len(data), data.shape[1], [(0, data.shape[1])])
     device.mem_write(rows.address, data)
     return rows
 
 
 def _add_job(batch, i, place, source):
-    """The descriptors of one job: a fence if it wants one, then one (VQ: for every ``batch_lanes`` tokens)."""
+    """The descriptors of one job: a fence if it wants one, then one (VQ: per ``batch_lanes`` tokens and output group)."""
     job, out, plan = batch.jobs[i], batch.outputs[i], batch.plans[i]
     if job.fence_before:
         batch.add(None, opcode=Opcode.FENCE)
     if isinstance(job, GemmJob):
         batch.add(i, **gemm_fields(place, plan, source.address, out.address, len(batch.descriptors)))
         return
-    lanes = plan.config.batch_lanes
+    lanes = plan[0].config.batch_lanes
     for token in range(0, out.tokens, lanes):
-        batch.add(i, **{**vq_descriptor(
-            place, tokens=min(lanes, out.tokens - token), x_addr=source.address + token * source.stride,
-            x_stride=source.stride, y_addr=out.address + token * out.stride, y_stride=out.stride,
-            exponent=job.exponent, out_fp32=job.out_fp32), "tag": len(batch.descriptors)})
+        for group, (offset, _) in enumerate(out.runs):
+            batch.add(i, **{**vq_descriptor(
+                place, tokens=min(lanes, out.tokens - token), x_addr=source.address + token * source.stride,
+                x_stride=source.stride, y_addr=out.address + token * out.stride + offset, y_stride=out.stride,
+                exponent=job.exponent, out_fp32=job.out_fp32, group=group), "tag": len(batch.descriptors)})
 
 
 def _set_read_window(batch, placed, sources, fixed):

@@ -22,7 +22,9 @@ HARNESS = ROOT / "sim" / "harness"
 _FLAGS = ("--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--x-initial", "unique", "--noassert", "--threads",
           "1", "-Wno-fatal", "-Wno-WIDTH", "-DEVA_SRAM_POISON", "--prefix", "Vtop", "-j", "2")
 #: Several designs may be loaded into one process: no symbol may be shared among their libraries.
-_CFLAGS = "-fPIC -O2 -std=c++20 -fvisibility=hidden -fno-gnu-unique"
+_CFLAGS = "-fPIC -std=c++20 -fvisibility=hidden -fno-gnu-unique"
+#: What the compiler shall make of the model's hot code, of the rest and of Verilator's runtime, and of the harness.
+_FAST, _SHORT = ("-O2", "-O1", "-O2", "-O2"), ("-O0", "-O0", "-O0", "-O0")
 _LDFLAGS = "-shared -Wl,-Bsymbolic"
 
 
@@ -37,7 +39,7 @@ def emit_top(config):
 
 def _digest(texts, data_bits, trace, version):
     """Tells apart everything that goes into a library."""
-    parts = [*_FLAGS, _CFLAGS, _LDFLAGS, version, str(data_bits), str(trace)]
+    parts = [*_FLAGS, _CFLAGS, *_FAST, *_SHORT, _LDFLAGS, version, str(data_bits), str(trace)]
     parts += [f"{name}\n{text}" for name, text in texts.items()]
     parts += [path.read_text() for path in sorted(HARNESS.iterdir()) if path.suffix in (".h", ".cpp")]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -51,11 +53,14 @@ def _compile(folder, texts, top, data_bits, trace, tool):
         files.append(folder / "rtl" / f"{name}.v")
         files[-1].write_text(text)
     (folder / "eva_sim_config.h").write_text(
-        f"#pragma once\n#define EVA_DATA_BITS {data_bits}\n#define EVA_TRACE {int(trace)}\n")
-    command = [str(tool.program), *_FLAGS, *(["--trace-vcd"] if trace else []), "--top-module", top,
+        f"#pragma once\n#define EVA_DATA_BITS {data_bits}\n#define EVA_TRACE {int(bool(trace))}\n")
+    depth = [] if trace is True else ["--trace-depth", str(trace)]
+    # A trace of a few levels is of a short run: the build takes longer than what it could save.
+    fast, slow, runtime, own = _FAST if isinstance(trace, bool) else _SHORT
+    command = [str(tool.program), *_FLAGS, *(["--trace-vcd", *depth] if trace else []), "--top-module", top,
                "--Mdir", str(folder / "obj"), "-o", str(folder / "libeva.so"),
-               "-CFLAGS", f"{_CFLAGS} -I{folder} -I{HARNESS}", "-LDFLAGS", _LDFLAGS,
-               "-MAKEFLAGS", "OPT_FAST=-O2 OPT_SLOW=-O1 OPT_GLOBAL=-O2", *tool.build_args,
+               "-CFLAGS", f"{_CFLAGS} {own} -I{folder} -I{HARNESS}", "-LDFLAGS", _LDFLAGS,
+               "-MAKEFLAGS", f"OPT_FAST={fast} OPT_SLOW={slow} OPT_GLOBAL={runtime}", *tool.build_args,
                *map(str, files), str(HARNESS / "harness.cpp")]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **tool.environ()})
     log = done.stdout + done.stderr
@@ -76,8 +81,8 @@ def build(texts, top, *, data_bits, label, trace=False, folder=None):
         Width of its AXI data bus.
     label : str
         First part of the cache folder's name, for people.
-    trace : bool
-        Whether waveforms can be written (slower).
+    trace : bool or int
+        Whether waveforms can be written (slower); a number: of the outermost so many levels of hierarchy only.
     folder : Path
         Where the cache is; default ``build/sim`` of the source tree.
 

@@ -46,7 +46,14 @@ class HardwareBackend:
         Cycles that a run may take; default far above what any memory needs.
     progress : bool
         A progress bar on a terminal.
+
+    Attributes
+    ----------
+    watch : (int, function) or None
+        While jobs run, the function is called without arguments every so many cycles: to read registers.
     """
+
+    watch = None
 
     def __init__(self, config, device, *, watchdog=None, limit=None, progress=True):
         self.config, self.device, self.limit, self.progress = config, device, limit, progress
@@ -143,13 +150,19 @@ class HardwareBackend:
                     pending.submitted += len(piece)
                     self.queue.submit(piece)
                 try:
-                    outcome = self.queue.wait(self._limit(pending.batch.jobs), progress=bar.update)
+                    outcome = self._wait(pending.batch.jobs, bar.update)
                 except DeviceError as error:
                     raise self._explain(error) from None
                 pending.record.add(outcome.cycles, outcome.counters, outcome.sticky)
                 pending.start = None
         self._pending = None
         return self._results(pending)
+
+    def _wait(self, jobs, progress):
+        if self.watch is None:
+            return self.queue.wait(self._limit(jobs), progress=progress)
+        cycles, look = self.watch
+        return self.queue.wait(self._limit(jobs), cycles, lambda: (progress(), look()))
 
     def _explain(self, error):
         """The same error with its job's position in the run."""

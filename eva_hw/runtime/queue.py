@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 
 from ..abi.descriptor import DESCRIPTOR_BYTES, Opcode, encode
-from ..abi.registers import ID_VALUE, REGISTERS
+from ..abi.registers import COUNTERS, ID_VALUE, REGISTERS
 from .device_error import DeviceError
 from .simulator import SimulationError
 
-__all__ = ["JobQueue", "COUNTERS", "RING"]
+__all__ = ["JobQueue", "RING"]
 
 #: Descriptors in the ring.
 RING = 64
-#: Performance counters, as registers name them.
-COUNTERS = tuple(r.name for r in REGISTERS.values() if r.address >= REGISTERS["CYCLES_BUSY"].address)
 
 
 def bit(register, name):

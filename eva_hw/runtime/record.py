@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from ..abi.registers import ARRAY_SIDE, RESULT_SIDE
+
 __all__ = ["Record"]
 
 
@@ -18,7 +20,7 @@ class Record:
     roofline_cycles : int
         Bus beats that would hold all bits that the jobs must move, each job its own operands once, without padding.
     counters : dict[str, int]
-        The performance counters (registers CYCLES_*, STALL_*, READ_BEATS, WRITE_BEATS, JOBS).
+        The performance counters (registers CYCLES_*, STALL_*, WAIT_*, READ_BEATS, WRITE_BEATS, JOBS).
     sticky : dict[str, bool]
         oc_overflow, y_overflow, y_nan: seen in any result.
     jobs : int
@@ -41,6 +43,18 @@ class Record:
     def utilisation(self):
         """roofline_cycles / cycles: 1.0 is a bus that never idles and moves nothing twice; None without cycles."""
         return self.roofline_cycles / self.cycles if self.cycles else None
+
+    @property
+    def breakdown(self):
+        """Where the busy cycles went, in percent: {"result": {counter: share}, "array": {counter: share}}.
+
+        Each side adds up to 100 (see docs/performance.md). None if nothing was counted.
+        """
+        busy = self.counters.get("CYCLES_BUSY")
+        if not busy:
+            return None
+        return {side: {name: 100 * self.counters[name] / busy for name in names}
+                for side, names in (("result", RESULT_SIDE), ("array", ARRAY_SIDE))}
 
     def add(self, cycles=0, counters=(), sticky=()):
         """Adds what one stretch of the queue cost."""

@@ -10,7 +10,10 @@ from amaranth.utils import ceil_log2
 
 from ..emit import TextBlock
 
-__all__ = ["Sram"]
+__all__ = ["BLOCK_RAM_DEPTH", "Sram"]
+
+#: Words from which on FPGA tools are told to use block RAM; below, they may take logic cells' memory.
+BLOCK_RAM_DEPTH = 32
 
 _TEMPLATE = """\
 // {depth} words of {width} bits, one write port, one read port; written in lanes of {lane} bits.
@@ -30,7 +33,7 @@ module {name} (
     .r_en(r_en), .r_addr(r_addr), .r_data(r_data)
   );
 `else
-  reg [{width_msb}:0] mem [0:{depth_msb}];
+{style}  reg [{width_msb}:0] mem [0:{depth_msb}];
   reg [{width_msb}:0] q;
   assign r_data = q;
   always @(posedge clk) begin
@@ -39,6 +42,10 @@ module {name} (
     if (r_en)
 `ifdef EVA_SRAM_POISON
       q <= (w_en && w_addr == r_addr) ? ~mem[r_addr] : mem[r_addr];
+`elsif EVA_SRAM_NO_BYPASS
+    begin
+      q <= mem[r_addr];
+{clears}    end
 `else
       q <= mem[r_addr];
 `endif
@@ -53,7 +60,8 @@ class Sram(TextBlock):
 
     Reads are synchronous: ``r_data`` holds the word of ``r_addr`` one cycle after ``r_en``, and keeps it
     until the next read. A word that is read in the cycle that writes it is undefined (simulation with
-    ``EVA_SRAM_POISON`` gives its complement), and so is a word never written.
+    ``EVA_SRAM_POISON`` gives its complement; ``EVA_SRAM_NO_BYPASS`` tells Yosys, which would else build logic that
+    gives the old word), and so is a word never written.
 
     Parameters
     ----------
@@ -93,13 +101,18 @@ class Sram(TextBlock):
     def verilog(self):
         masked = self.lane != self.width
         lanes = self.width // self.lane
+        slices = [f"[{(i + 1) * self.lane - 1}:{i * self.lane}]" for i in range(lanes)]
         if masked:
-            writes = "".join(
-                f"      if (w_mask[{i}]) mem[w_addr][{(i + 1) * self.lane - 1}:{i * self.lane}]"
-                f" <= w_data[{(i + 1) * self.lane - 1}:{i * self.lane}];\n" for i in range(lanes))
+            writes = "".join(f"      if (w_mask[{i}]) mem[w_addr]{part} <= w_data{part};\n"
+                             for i, part in enumerate(slices))
         else:
             writes = "      mem[w_addr] <= w_data;\n"
+        # Undefined lane by lane, for Yosys recognises a collision only in exactly the case in which it happens.
+        clears = "".join(f"      if (w_en && {f'w_mask[{i}] && ' if masked else ''}w_addr == r_addr)"
+                         f" q{part} <= {self.lane}'bx;\n" for i, part in enumerate(slices))
+        style = '  (* ram_style = "block" *)\n' if self.depth >= BLOCK_RAM_DEPTH else ""
         return _TEMPLATE.format(
+            style=style, clears=clears,
             name=self.module_name, depth=self.depth, width=self.width, lane=self.lane,
             addr_msb=ceil_log2(self.depth) - 1, width_msb=self.width - 1, depth_msb=self.depth - 1,
             mask_port=f"  input  wire [{lanes - 1}:0] w_mask,\n" if masked else "",

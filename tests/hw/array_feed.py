@@ -8,7 +8,10 @@ from eva_hw.control.stationary import StationaryLoader
 from eva_hw.emit import Block, place
 from eva_hw.emit.connect import connect
 
-__all__ = ["ArrayFeed"]
+__all__ = ["RESUME", "ArrayFeed"]
+
+#: Cycles from an entry to the same one of the next phase.
+RESUME = 13
 
 
 class ArrayFeed(Block):
@@ -16,7 +19,7 @@ class ArrayFeed(Block):
 
     def __init__(self, config):
         self.config = config
-        self._blocks = (StationaryLoader(config), EntryStreamer(config, reload=5, load=2, drain=9))
+        self._blocks = (StationaryLoader(config), EntryStreamer(config, reload=5, load=2, drain=9, resume=RESUME))
         inner = {"part", "may_load"}
         self._ports = [{n: mem for n, mem in b.signature.members.items() if n not in inner} for b in self._blocks]
         super().__init__({**self._ports[0], **self._ports[1]})

@@ -29,7 +29,7 @@ class Bench:
         self.dut, self.random, self.board = dut, rng(salt), Scoreboard()
         self.master = AxiLiteMaster(dut, "s_axil", self.random, rate)
         self.values = {r.name: r.reset for r in REGISTERS.values()}
-        self.values |= {"ID": 0x45564101, "CONFIG_HASH": parameters()["hash"]}
+        self.values |= {"ID": 0x45564102, "CONFIG_HASH": parameters()["hash"]}
         self.pulses = {r.name: [] for r in REGISTERS.values() if r.access == "w1"}
 
     async def start(self):

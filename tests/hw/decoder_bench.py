@@ -18,20 +18,21 @@ def legal(random, config):
     """A legal VQ descriptor's fields, and the plan behind them."""
     d = random.choice([d for d in config.vector_lengths if d >= 8])
     words = d // 8
-    n = random.randint(1, config.index_bits)
-    most = config.codebook_words // (words << n)
-    codebooks = random.randint(1, min(8, most))
+    n = random.randint(1, config.index_bits + 3)
     vectors = random.choice([1, random.randint(1, config.max_words // words), config.max_words // words])
+    block = random.choice([None, random.randint(1, vectors), vectors + 3])
     outputs = random.choice([1, random.randint(1, 3 * config.acc_depth), config.acc_depth])
     fp32 = random.getrandbits(1)
-    plan = VqPlan(config, vectors, outputs, codebooks, d, n, bool(fp32))
+    plan = VqPlan(config, vectors, outputs, random.randint(1, 8), d, n, bool(fp32), block)
     address = lambda: random.randrange(1 << config.axi_addr_bits) // config.beat_bytes * config.beat_bytes  # noqa: E731
     fields = dict(
         opcode=Opcode.VQ_LINEAR, has_bias=random.getrandbits(1), out_fp32=fp32, tag=random.getrandbits(32),
         tokens=random.randint(1, config.batch_lanes),
         x_stride=random.getrandbits(20) * config.beat_bytes, y_stride=random.getrandbits(20) * config.beat_bytes,
         vectors=vectors, outputs=outputs, tile=plan.tile, row_beats=plan.row_beats,
-        words_log2=words.bit_length() - 1, index_bits=n, codebooks=codebooks, exponent=random.randrange(32),
+        words_log2=words.bit_length() - 1, index_bits=plan.job_index_bits, codebooks=plan.job_codebooks,
+        block_vectors=block or 0, codebook_beats=plan.codebook_beats, streamed=plan.streamed, null_entry=plan.slices > 1,
+        exponent=random.randrange(32),
         **{f"{name}_addr": address() for name in ("x", "y", "codebook", "row", "scale", "bias")})
     return fields, plan
 
@@ -43,10 +44,16 @@ def breakages(config, fields):
                 ("tokens", config.batch_lanes + 1), ("vectors", config.max_words + 1), ("vectors", 1 << 31),
                 ("outputs", 0), ("outputs", 1 << 31), ("tile", 0), ("tile", config.acc_depth + 1), ("row_beats", 0),
                 ("row_beats", 1 << 24), ("index_bits", 0), ("index_bits", config.index_bits + 1), ("codebooks", 0),
-                ("exponent", 32), ("words_log2", 3), ("x_stride", beat // 2), ("y_stride", 1))
+                ("codebook_beats", 0), ("codebook_beats", 1 << 24), ("exponent", 32), ("words_log2", 3), ("x_stride", beat // 2), ("y_stride", 1))
     for name in ("x", "y", "codebook", "row", "scale"):
         yield f"{name}_addr", fields[f"{name}_addr"] + beat // 2
         yield f"{name}_addr", 1 << 63
+    if not fields["streamed"]:
+        yield "codebook_beats", config.codebook_words * 16 // beat + max(1, 16 // beat)
+    if max(1, config.rows // 8) * 16 > beat:
+        yield "codebook_beats", fields["codebook_beats"] + 1
+    if fields["words_log2"] and fields["index_bits"] + fields["words_log2"] < 15:  # a codebook longer than the ring
+        yield "index_bits", config.ring_words.bit_length() - fields["words_log2"]
     if fields["outputs"] > 1:
         yield "tile", fields["outputs"] - 1 if (fields["outputs"] - 1) % (beat // 2) else None
     if fields["has_bias"]:
@@ -115,11 +122,13 @@ async def decode(dut):
         bad, which = await show(fields)
         assert not bad, f"{NAMES[which]} of a legal descriptor was refused: {fields}"
         job = unpack(layout, dut.job.value)
-        for name in layout.members.keys() & fields.keys():
+        for name in layout.members.keys() & fields.keys() - {"block_vectors"}:
             board.equal(job[name], fields[name], name)
-        want = {"x_beats": plan.x_beats, "codebook_beats": plan.codebook_beats, "scale_beats": plan.scale_beats,
-                "y_beats": plan.y_beats, "vector_blocks": plan.vector_blocks,
-                "last_count": plan.vectors - (plan.vector_blocks - 1) * config.vectors}
+        granule = max(plan.codebook_words, config.rows // 8, config.beat_bytes // 16) * 16 // config.beat_bytes
+        chunk = max(granule, min(config.max_burst_beats, config.ring_words * 16 // config.beat_bytes // 4))
+        want = {"x_beats": plan.x_beats, "scale_beats": plan.scale_beats, "y_beats": plan.y_beats,
+                "vectors": plan.vectors, "block_vectors": plan.column_vectors, "book_words": plan.codebook_words,
+                "book_beats": granule, "chunk_beats": chunk}
         for name, value in want.items():
             board.equal(job[name], value, name)
         for name, value in breakages(config, fields):

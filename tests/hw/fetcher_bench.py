@@ -26,13 +26,16 @@ def legal(random, config):
     """The fields of a legal job."""
     beat = config.beat_bytes
     address = lambda: random.randrange(1 << config.axi_addr_bits) // beat * beat  # noqa: E731
-    w, n = random.randrange(min(3, config.groups.bit_length())), random.randint(1, config.index_bits)
+    w, n = random.randrange(config.max_d.bit_length() - 3), random.randint(1, min(6, config.index_bits))
+    codebooks = random.randint(1, min(8, config.codebook_words >> w >> n))
+    granule = max(1, config.rows * 2 // beat, 16 // beat)
     outputs = random.randint(1, config.acc_depth)
     return dict(
         opcode=Opcode.VQ_LINEAR, has_bias=random.getrandbits(1), out_fp32=random.getrandbits(1),
         tokens=random.randint(1, config.batch_lanes), tag=random.getrandbits(32), outputs=outputs, tile=outputs,
         vectors=random.randint(1, config.max_words >> w), row_beats=random.randrange(1, 1 << 24), words_log2=w,
-        index_bits=n, codebooks=random.randint(1, min(8, config.codebook_words >> w >> n)),
+        index_bits=n, codebooks=codebooks,
+        codebook_beats=-(-(codebooks << w << n << 4) // beat // granule) * granule,
         exponent=random.randrange(32),
         x_stride=random.getrandbits(20) * beat, y_stride=random.getrandbits(20) * beat,
         **{f"{name}_addr": address() for name in ("x", "y", "codebook", "row", "scale", "bias")})

@@ -11,6 +11,8 @@ from .unit import Unit, all_units
 
 NAMES = ("o_values", "o_wide", "o_end", "o_job_end", "o_overflow", "o_nan")
 
+EVENTS = ("active", "turn", "stall_oc", "stall_scale", "stall_out")
+
 
 class Drain:
     """One drain with all its neighbours: job table, feeder, accumulators, row scales, packer."""
@@ -23,7 +25,7 @@ class Drain:
         self.full, self.current, self.at = 0, None, 0
         self.chunks, self.in_chunk, self.taken, self.scale_offered = 0, 0, 0, False
         self.issues, self.due, self.acc_next = [], {}, None
-        self.starts, self.active = [], []
+        self.starts, self.active, self.seen = [], [], dict.fromkeys(EVENTS, 0)
 
     def add(self, *jobs):
         for job in jobs:
@@ -131,6 +133,13 @@ class Drain:
         await unit.settle()
         board.equal(unit.get("full"), self.full, f"u{unit.index} full")
         active, freed = unit.get("active"), self.freed
+        events = {name: unit.get(name) for name in EVENTS}
+        board.equal(sum(events.values()), int(valid), f"u{unit.index} one event while there is a job: {events}")
+        if events["stall_out"]:
+            board.equal(self.chunks < self.config.out_chunks, False, f"u{unit.index} no room")
+        if events["stall_oc"]:
+            board.equal(self.done_seen, self.freed, f"u{unit.index} sums are missing")
+        self.seen = {name: count + events[name] for name, count in self.seen.items()}
         self._check_start()
         self._check_issue(active)
         self.active.append(active)
@@ -187,6 +196,7 @@ async def exercise(unit, config, board, random):
         drain.rate = rate
         drain.add(*jobs_of(random, config, parameters()["jobs"]))
         await drain.finish()
+    assert all(drain.seen.values()), drain.seen
     scaled = [n for n, block in enumerate(drain.blocks) if block.out != "int32"]
     board.equal(drain.starts, scaled, "scale_start of every scaled block")
     issues = [issue for block in drain.blocks for issue in block.issues]

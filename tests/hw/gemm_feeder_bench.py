@@ -39,10 +39,12 @@ class Bench:
         self.blocks = {"started": 0, "ended": [], "drained": 0}
         self.full, self.full_next, self.drain_at = [0, 0], [0, 0], None
         self.last_row, self.came, self.at_hazard, self.held = -1000, {}, 0, 0
+        self.last_hold, self.shadow_before, self.switches, self.early_loads = -1000, True, [], 0
         self.was_active = False
 
-    async def cycle(self, valid=True, hold=False):
-        """One cycle; returns whether the job is done."""
+    async def cycle(self, valid=True, hold=False, shadow_free=None):
+        """One cycle; returns whether the job is done. ``shadow_free``: by default unless ``hold``."""
+        shadow_free = not hold if shadow_free is None else shadow_free
         unit, now = self.unit, self.unit.cycle
         valid = valid and self.job < len(self.jobs)
         weight, activation = self.weights.offered(now), self.activations.offered(now)
@@ -50,7 +52,8 @@ class Bench:
         self.pause = self.pause + 1 if late else 0
         self.activations.enter(now, not late and self.random.random() < self.rates[1])
         free = self.drain_at is not None and now >= self.drain_at
-        unit.set(valid=valid, hold=hold, job=self._job() if valid else self.random.getrandbits(64),
+        unit.set(valid=valid, hold=hold, shadow_free=shadow_free,
+                 job=self._job() if valid else self.random.getrandbits(64),
                  weight_beat=self.weights.enter(now, self.random.random() < self.rates[0]), free=free,
                  weight_valid=weight is not None, weight_payload=weight or 0,
                  activation_valid=activation is not None, activation_payload=activation or 0,
@@ -58,8 +61,9 @@ class Bench:
         await unit.settle()
         if hold:
             self.held += 1
-            self.board.equal([unit.get(n) for n in ("owns", "ld_en", "a_valid")], [0, 0, 0], "held")
-        self._sample_load()
+            self.last_hold = now
+        self._sample_load(hold)
+        self.shadow_before = shadow_free
         self._sample_row()
         self._sample_parameters()
         self._sample_state(valid)
@@ -75,13 +79,13 @@ class Bench:
         return pack(job_layout(self.config), gemm=1, rows=plan.rows, tile=plan.tile, k_tiles=plan.k_tiles,
                     column_tiles=plan.column_tiles)
 
-    def _sample_load(self):
+    def _sample_load(self, hold):
         unit = self.unit
         if unit.get("ld_en"):
             slot = unit.get("ld_group"), unit.get("ld_col")
+            self.board.equal(self.shadow_before, True, f"u{unit.index} a load into shadow registers that are not free")
             self.loads.setdefault(slot, []).append((unit.cycle, unit.get("ld_data")))
-        if unit.get("ld_en") or unit.get("a_valid"):
-            self.board.equal(unit.get("owns"), 1, f"u{unit.index} the array is in INT8 mode")
+            self.early_loads += hold
 
     def _sample_row(self):
         unit, now = self.unit, self.unit.cycle
@@ -89,6 +93,11 @@ class Bench:
         if not unit.get("a_valid"):
             self.board.equal(unit.get("a_swap"), 0, f"u{unit.index} a swap without a row")
             return
+        self.board.equal(unit.get("owns"), 1, f"u{unit.index} the array is in INT8 mode")
+        distance = now - self.last_hold
+        assert distance >= self.timing["latency"], f"u{unit.index} a row {distance} cycles after an FP16 entry"
+        if self.last_row < self.last_hold:
+            self.switches.append(distance)
         tag = unpack(GemmTag(self.config), unit.get("a_tag"))
         if unit.get("a_swap"):
             self.swaps.append(now)
@@ -118,16 +127,22 @@ class Bench:
     def _sample_state(self, valid):
         unit, now = self.unit, self.unit.cycle
         active = unit.get("active")
-        self.board.equal(unit.get("stall"), int(valid and not active), f"u{unit.index} stall")
+        events = [unit.get(n) for n in ("active", "wait_operand", "wait_load", "wait_buffer", "wait_switch")]
+        self.board.equal(sum(events), int(valid), f"u{unit.index} one reason, {events}")
+        self.board.equal(events[4], int(valid and now - self.last_hold < self.timing["latency"] - 1),
+                         f"u{unit.index} wait_switch")
         self.was_active = active
         self.entered += active
         self.board.equal(unit.get("next"), int(active and self.entered in self.plan.job_ends), f"u{unit.index} next")
         if now <= self.last_row + self.timing["sum_latency"]:
             assert unit.get("owns"), f"u{unit.index} gave the array back with sums in it"
+        if not unit.get("entries_hold"):  # an entry begun now enters two cycles later at the earliest
+            assert now + 2 > self.last_row + self.timing["sum_latency"], f"u{unit.index} lets entries in too soon"
         if unit.get("may_load"):
-            slot = self.config.groups - 1, self.config.fp_cols - 1
-            assert len(self.loads.get(slot, ())) == len(self.swaps), f"u{unit.index} may_load, and a tile is waiting"
-            assert not self.swaps or now + 1 >= self.swaps[-1] + self.timing["swap_latency"][-1][-1]
+            slots = [(g, c) for g in range(self.config.groups) for c in range(self.config.fp_cols)]
+            assert len(self.loads.get(slots[-1], ())) == len(self.swaps), f"u{unit.index} may_load, a tile is waiting"
+            for k, (g, c) in enumerate(slots if self.swaps else ()):
+                assert now + 1 + k >= self.swaps[-1] + self.timing["swap_latency"][g][c], f"u{unit.index} may_load"
 
     def _drain(self, free):
         """A block is drained when its rows are in and its parameters there; it frees both buffers."""
@@ -197,7 +212,7 @@ async def late_rows(bench):
 async def gapless(bench):
     """With full FIFOs and an idle drain rows follow without a gap but what parameters take. Returns the tiles."""
     for _ in range(2 * bench.config.weight_fifo_beats):
-        await bench.cycle(hold=True)
+        await bench.cycle(valid=False)
     rows, before = len(bench.rows), len(bench.swaps)
     while not await bench.cycle():
         pass
@@ -224,19 +239,30 @@ async def pause(bench):
     for _ in range(random.randint(1, 30) if kind == "idle" else 0):
         await bench.cycle(valid=False)
     if kind == "hold":
-        before = bench.unit.cycle
-        while bench.unit.get("owns"):
-            assert bench.unit.cycle < before + 2 * bench.drain + 10, f"u{bench.unit.index} keeps the array"
-            await bench.cycle(valid=False)
-        valid_from = random.randint(0, 20)
-        for k in range(random.randint(1, 30)):
-            await bench.cycle(valid=k >= valid_from, hold=True)
+        await fp16_work(bench, random.choice((random.randint(2, 30), random.randint(60, 200))), random.randint(1, 30),
+                        random.choice((0, random.randint(0, 30))))
+
+
+async def fp16_work(bench, entries, free_from, valid_from):
+    """FP16 work as soon as it may begin: so many entries; when the shadow registers are free, and a GEMM job there."""
+    before = bench.unit.cycle
+    while bench.unit.get("entries_hold"):
+        assert bench.unit.cycle <= before + bench.drain, f"u{bench.unit.index} keeps the array"
+        await bench.cycle(valid=False)
+    while not bench.unit.get("may_load"):  # the last tile is still being loaded
+        await bench.cycle(valid=False)
+    await bench.cycle(valid=False, shadow_free=False)
+    for k in range(entries):
+        await bench.cycle(valid=k >= valid_from, hold=True, shadow_free=k >= free_from)
+    for k in range(entries, max(valid_from, free_from)):
+        await bench.cycle(valid=k >= valid_from, shadow_free=k >= free_from)
 
 
 async def exercise(bench, full_rate):
     random, unit = bench.random, bench.unit
     await late_rows(bench)
     tiles = await gapless(bench) if full_rate else 0
+    await fp16_work(bench, 250, 20, 0)  # a job with everything there for the fastest switch
     while bench.job < len(bench.jobs):
         bench.rates = random.choice((1.0, 1.0, 0.5, 0.2)), random.choice((1.0, 1.0, 0.5, 0.15))
         bench.drain_time = random.choice((0, 0, 20, 150))
@@ -251,15 +277,16 @@ async def exercise(bench, full_rate):
         await bench.cycle(valid=False)
     bench.board.equal((unit.get("owns"), unit.get("may_load")), (0, 1), f"u{unit.index} gave the array back")
     bench.check()
-    assert bench.held > 20, f"held for {bench.held} cycles only"
+    assert bench.held > 250 and bench.early_loads >= bench.config.vectors, f"{bench.early_loads} loads in {bench.held}"
+    bench.board.equal(min(bench.switches), bench.timing["latency"], f"u{unit.index} fastest switch from FP16")
     return tiles
 
 
 @cocotb.test()
 async def jobs(dut):
     board, given = Scoreboard(), parameters()
-    idle = dict.fromkeys(("valid", "job", "hold", "weight_valid", "weight_payload", "weight_beat", "activation_valid",
-                          "activation_payload", "p_full", "free"), 0)
+    idle = dict.fromkeys(("valid", "job", "hold", "shadow_free", "weight_valid", "weight_payload", "weight_beat",
+                          "activation_valid", "activation_payload", "p_full", "free"), 0)
     benches, rates = [], []
     for k, fields in enumerate(given["configs"]):
         config = Config.from_dict(fields)
@@ -278,4 +305,5 @@ async def jobs(dut):
         figures["gapless_tiles"] += tiles
 
     await all_units(run(bench, rate) for bench, rate in zip(benches, rates))
-    board.report(at_hazard=sum(b.at_hazard for b in benches), cycles=max(b.unit.cycle for b in benches), **figures)
+    board.report(at_hazard=sum(b.at_hazard for b in benches), switches=sum(len(b.switches) for b in benches),
+                 early_loads=sum(b.early_loads for b in benches), cycles=max(b.unit.cycle for b in benches), **figures)

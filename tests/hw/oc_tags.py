@@ -6,7 +6,8 @@ __all__ = ["pack_slots", "pack_tag", "tag_bits"]
 def _fields(config):
     log2 = lambda n: max(1, (n - 1).bit_length())  # noqa: E731
     return (("entry", config.index_bits), ("buffer", 1), ("block", log2(config.blocks)),
-            ("token", log2(config.batch_lanes)), ("part", 2), ("count", config.vectors.bit_length()), ("last", 1))
+            ("token", log2(config.batch_lanes)), ("part", 2), ("count", config.vectors.bit_length()), ("last", 1),
+            ("null", 1))
 
 
 def tag_bits(config):

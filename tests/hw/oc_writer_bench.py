@@ -19,7 +19,8 @@ def random_result(random, config):
     tag = {"entry": random.randrange(config.max_entries), "buffer": random.getrandbits(1),
            "block": random.randrange(config.blocks), "token": random.randrange(config.batch_lanes),
            "part": random.randrange(config.groups if config.groups < 4 else 4),
-           "count": random.randint(1, config.vectors), "last": int(random.random() < 0.2)}
+           "count": random.randint(1, config.vectors), "last": int(random.random() < 0.2),
+           "null": int(random.random() < 0.2)}
     return tag, random.getrandbits(16), int(random.random() < 0.1)
 
 
@@ -32,7 +33,7 @@ def expect(config, words_log2, results):
         tag, value, over = result
         group = slot // config.fp_cols
         if group % (1 << words_log2) == tag["part"]:
-            counted = slot < tag["count"]
+            counted = slot < tag["count"] and not tag["null"]
             writes[slot] = (tag, value if counted else 0)
             overflow |= bool(over) and counted
     done = results[-1] is not None and results[-1][0]["last"]

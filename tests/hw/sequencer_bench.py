@@ -12,6 +12,9 @@ from sim.streams import start
 from sim.structs import pack
 
 
+EVENTS = ("active", "turn", "stall_row", "stall_oc", "stall_scale", "stall_out")
+
+
 def random_job(random, config):
     vectors = random.randint(1, min(4 * config.vectors, config.max_words))
     outputs = random.choice([1, 2, 7, config.acc_depth, config.acc_depth + 3])
@@ -43,6 +46,7 @@ def passes(config, jobs):
 async def rows_in_order(dut):
     config, random, board = preset(parameters()["preset"]), rng(), Scoreboard()
     latency, hazard, rate = (parameters()[n] for n in ("latency", "hazard", "rate"))
+    slow = rate < 0.9  # everything that can stall does
     jobs = [random_job(random, config) for _ in range(parameters()["jobs"])]
     want, infos = list(expected(config, jobs)), list(passes(config, jobs))
     await start(dut, valid=0, job=0, pass_info_valid=0, pass_info_payload=0, oc_done=0, row_valid=0, row_payload=0,
@@ -51,7 +55,7 @@ async def rows_in_order(dut):
     offered = {"row": False, "scale": False, "bias": False}
     filled = consumed = chunks = in_chunk = 0
     ends, cycle, last_of_pass = {}, 0, None
-    bursts = []
+    bursts, seen = [], dict.fromkeys(EVENTS, 0)
     while at["row"] < len(want) or cycle < max(ends, default=0) + 2:
         assert cycle < 400_000, f"stuck at row {at['row']} of {len(want)}"
         dut.valid.value = int(at["job"] < len(jobs))
@@ -70,7 +74,18 @@ async def rows_in_order(dut):
         dut.chunk_free.value = int(chunks < 2)
         await FallingEdge(dut.clk)
         await ReadOnly()
+        events = {name: int(getattr(dut, name).value) for name in EVENTS}
+        board.equal(sum(events.values()), int(at["job"] < len(jobs)), f"one event while there is a job: {events}")
+        board.equal(events["active"], int(dut.e_valid.value), "active")
+        if events["stall_row"] or events["stall_scale"]:
+            missing = ("row",) if events["stall_row"] else ("scale", "bias")
+            board.equal(all(offered[name] for name in missing), False, f"{missing} missing")
+        if events["stall_out"]:
+            board.equal(int(dut.chunk_free.value), 0, "no room")
+        for name, count in events.items():
+            seen[name] += count
         if int(dut.pass_start.value):
+            board.equal(events["turn"], 1, "a pass begins")
             board.equal(filled > consumed, True, "a pass starts only with a full OC buffer")
             board.equal(int(dut.row_ready.value), 0, "no row in the cycle of pass_start")
             at["info"] += 1
@@ -101,7 +116,7 @@ async def rows_in_order(dut):
                 tile_end = at["row"] == len(want) or not want[at["row"]][0]["last"] or want[at["row"]][0]["addr"] == 0
                 if in_chunk == size or tile_end:
                     in_chunk = 0
-                    chunks -= random.random() < 0.9
+                    chunks -= random.random() < (0.5 if slow else 0.9)
                 ends[cycle + latency] = (int(tile_end), fields["fp32"])
             offered["row"] = False
             if at["row"] == len(want) or want[at["row"]][0]["addr"] == 0:
@@ -117,4 +132,5 @@ async def rows_in_order(dut):
     board.equal(at["job"], len(jobs), "jobs")
     board.equal(consumed, len(infos), "OC buffers consumed")
     board.equal(len(bursts), len(jobs), "one value_start per job")
+    assert seen["active"] == len(want) and (all(seen.values()) or not slow), seen
     board.report(rows=len(want), cycles=cycle)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from eva_hw.control.activity import Activity
 from eva_hw.control.counters import Counters
 from eva_hw.control.rows import RowStreamer
 from eva_hw.control.supervisor import Supervisor
@@ -12,7 +13,7 @@ from .axi_units import BUILD_ARGS
 from .job_front import JobFront
 
 
-@pytest.mark.parametrize("name, descriptors", [("tiny", 160), ("paper", 200)])
+@pytest.mark.parametrize("name, descriptors", [("tiny", 160), ("paper", 240)])
 def test_fetcher_and_table(name, descriptors):
     found = run_block(JobFront(preset(name)), "tests.hw.fetcher_bench", comparisons=40 * descriptors,
                       build_args=BUILD_ARGS, parameters={"preset": name, "descriptors": descriptors})
@@ -32,5 +33,10 @@ def test_row_streamer():
 
 
 def test_counters():
-    run_block(Counters(), "tests.hw.counters_bench", comparisons=9 * 1000, build_args=BUILD_ARGS,
+    run_block(Counters(), "tests.hw.counters_bench", comparisons=19 * 1000, build_args=BUILD_ARGS,
               parameters={"cycles": 500})
+
+
+def test_activity():
+    run_block(Activity(), "tests.hw.activity_bench", comparisons=2 * 2000, build_args=BUILD_ARGS,
+              parameters={"cycles": 2000})

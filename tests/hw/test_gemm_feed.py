@@ -46,7 +46,7 @@ def _timing(config, array):
     groups, cols = range(config.groups), range(config.fp_cols)
     return {"swap_latency": [[array.swap_latency(g, c) for c in cols] for g in groups],
             "load_latency": array.load_latency, "sum_latency": array.sum_latency(config.fp_cols - 1),
-            "hazard": GemmAccumulator.hazard}
+            "latency": array.latency, "hazard": GemmAccumulator.hazard}
 
 
 def test_gemm_feeder():
@@ -60,4 +60,4 @@ def test_gemm_feeder():
                                   "timing": [_timing(c, a) for c, a in zip(configs, arrays)],
                                   "drain": [asdict(f.timing)["drain"] for f in feeders],
                                   "gapless": ["four-lanes", "rows-32"]})
-    assert found["figures"]["gapless_tiles"] >= 24
+    assert found["figures"]["gapless_tiles"] >= 24 and found["figures"]["switches"] >= 20

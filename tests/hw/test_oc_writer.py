@@ -23,5 +23,5 @@ def test_tag_layout(config):
     layout = OcTag(config)
     assert layout.size == tag_bits(config)
     values = {"entry": config.max_entries - 1, "buffer": 1, "block": config.blocks - 1,
-              "token": config.batch_lanes - 1, "part": 2, "count": config.vectors, "last": 1}
+              "token": config.batch_lanes - 1, "part": 2, "count": config.vectors, "last": 1, "null": 1}
     assert layout.const(values).as_bits() == pack_tag(config, **values)

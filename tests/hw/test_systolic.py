@@ -12,6 +12,8 @@ CONFIGS = {
     "8x8": preset("tiny"),
     "16x16": Config(name="a16x16", rows=16, cols=16, **TALL),
     "32x8": Config(name="a32x8", rows=32, cols=8, **TALL),
+    "8x16": Config(name="a8x16", rows=8, cols=16, index_bits=4, **TALL),
+    "16x8": Config(name="a16x8", rows=16, cols=8, index_bits=5, **TALL),
 }
 
 
@@ -24,6 +26,8 @@ def timing(array):
         "oc_latency": [[[array.oc_latency(g, c, w) for c in cols] for g in groups] for w in legal],
         "sum_latency": [array.sum_latency(c) for c in cols], "load_latency": array.load_latency,
         "swap_latency": [[array.swap_latency(g, c) for c in cols] for g in groups],
+        "resume_latency": array.resume_latency, "index_bits": array.config.index_bits,
+        "max_phases": array.config.max_phases,
     }
 
 
@@ -35,6 +39,15 @@ def test_systolic(name, tag_bits, comparisons):
               parameters={**timing(array), "entries": 60})
 
 
+@pytest.mark.parametrize("name, comparisons", [("8x16", 12000), ("16x8", 10000)])
+def test_phases(name, comparisons):
+    """Vectors longer than the rows: d = 16 and 32 on 8 rows, d = 32 on 16."""
+    array = SystolicArray(CONFIGS[name], 5)
+    found = run_block(array, "tests.hw.phases_bench", comparisons=comparisons, build_args=("-CFLAGS", "-O0"),
+                      parameters={**timing(array), "cycles": 3000})["figures"]
+    assert found["earliest"] > 1000 and found[f"phases_{array.config.max_phases}"] > 1000
+
+
 def test_latency():
     """What docs and callers count on; the bench proves that the hardware has it."""
     array = SystolicArray(preset("paper"), 24)
@@ -44,16 +57,20 @@ def test_latency():
     assert [array.sum_latency(c) for c in (0, 7)] == [35, 42]
     assert [array.swap_latency(g, c) for g, c in ((0, 0), (0, 7), (3, 7))] == [6, 13, 37]
     assert (array.load_latency, array.latency) == (2, 47)
+    assert [SystolicArray(preset(name), 1).resume_latency for name in ("tiny", "medium")] == [11, 19]
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_one_module_each(name):
     """However large the array, the PE is one module, placed eight times in the one module of a slot."""
     config = preset(name)
-    texts = Library().emit(SystolicArray(config, 8))
-    assert len(texts) == 4 + config.rows
+    array = SystolicArray(config, 8)
+    texts = Library().emit(array)
+    phases = config.max_phases > 1
+    assert len(texts) == 4 + config.rows + 2 * phases
     assert texts["eva_array_slot"].count("eva_mixed_pe row_") == 8
-    top = texts[f"eva_array_{config.rows}x{config.cols}_t8"]
+    top = texts[f"eva_array_{config.rows}x{config.cols}_t8{'_p8' if phases else ''}"]
+    assert top.count("eva_array_partial_sums_256 partial_") == phases * config.fp_cols
     assert top.count("eva_array_slot slot_") == config.vectors
 
 

@@ -31,7 +31,7 @@ def compare(layer, x, exponents):
 def random_layer(rng, **options):
     shape = {"outputs": int(rng.integers(1, 40)), "codebooks": int(rng.integers(1, 5)),
              "index_bits": int(rng.integers(1, 7)), "d": int(rng.choice([4, 8, 16, 32])), **options}
-    return VqLayer.random(rng, inputs=int(rng.integers(1, 24)) * shape["d"], bias=bool(rng.integers(2)), outliers=0.05,
+    return VqLayer.random(rng, inputs=int(rng.integers(1, 12)) * shape["d"], bias=bool(rng.integers(2)), outliers=0.05,
                           **shape)
 
 
@@ -49,7 +49,7 @@ def test_same_bits_as_the_model(kind):
             books = rng.integers(0, 1 << 16, layer.codebooks.shape, dtype=np.uint16).view(np.float16)
             books = books if rng.integers(2) else np.where(np.isfinite(books), books, np.float16(1))
             layer = VqLayer(codes=layer.codes, codebooks=books, scales=layer.scales, bias=layer.bias)
-        tokens = int(rng.choice([1, 3, 8, 40]))
+        tokens = int(rng.choice([1, 3, 8, 34]))
         x = wide(rng, (tokens, layer.inputs))
         if kind == "coarse":  # ties abound
             x = (np.rint(x.astype(np.float64) * 2) / 2).astype(np.float16)
@@ -64,7 +64,7 @@ def test_same_bits_as_the_model(kind):
         exponents = {0, job_exponent(layer, finite), int(rng.integers(0, 32))}
         compared += compare(layer, x, exponents)
         seen.add(PreparedLayer(layer).plain)
-    assert compared > 1500
+    assert compared > 1200
     assert (seen == {True, False}) == (kind == "bits")
 
 

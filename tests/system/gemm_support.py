@@ -10,7 +10,7 @@ from eva_hw.runtime.gemm_job import golden_gemm
 
 from tests.gemm_cases import OUTS, gemm_job
 
-from .support import Bench, random_layer, random_x
+from .support import Bench, check_counters, random_layer, random_x
 
 __all__ = ["GemmBench", "mixed_jobs"]
 
@@ -44,6 +44,7 @@ class GemmBench(Bench):
             sticky = {name: seen or mine[name] for name, seen in sticky.items()}
         assert record.sticky == sticky
         assert record.counters["JOBS"] == record.jobs == len(jobs)
+        check_counters(record, self.config)
         return record
 
 

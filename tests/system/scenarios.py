@@ -9,7 +9,7 @@ from eva_hw.runtime import DeviceError, Job, MemoryTiming
 
 from .support import random_layer, random_x
 
-__all__ = ["dependent_queue", "large_then_small", "numerics", "stalls", "window_violations", "bus_errors",
+__all__ = ["Victims", "dependent_queue", "large_then_small", "numerics", "stalls", "window_violations", "bus_errors",
            "bad_descriptors", "slow_memory", "silent_memory", "traffic", "many_jobs"]
 
 
@@ -96,7 +96,7 @@ def traffic(bench, shape, **options):
     placed = bench.accelerator.backend.load(layer)
     plan, beat = placed.image.plan, bench.config.beat_bytes
     descriptors = 2 * max(1, 128 // beat)
-    operands = placed.image.size // beat + plan.x_beats
+    operands = placed.image.size // beat + plan.x_beats + (plan.codebook_reads - 1) * plan.codebook_beats
     assert record.counters["READ_BEATS"] == operands + descriptors
     assert record.counters["WRITE_BEATS"] == plan.y_beats
     assert record.counters["CYCLES_EU"] == plan.passes * plan.outputs
@@ -107,12 +107,16 @@ def traffic(bench, shape, **options):
 # Errors -----------------------------------------------------------------------------------------
 
 
-class _Victims:
-    """Three jobs of which the middle one is to fail; the others must come out right, and so must the next run."""
+class Victims:
+    """Three jobs of which the middle one is to fail; the others must come out right, and so must the next run.
 
-    def __init__(self, bench, seed):
+    ``middle``: a layer of 48 inputs for the middle one.
+    """
+
+    def __init__(self, bench, seed, middle=None):
         self.bench = bench
         self.layers = [random_layer(seed + i, 23, 48, index_bits=3, bias=True) for i in range(3)]
+        self.layers[1] = middle or self.layers[1]
         self.jobs = [Job(layer, random_x(seed, 48)) for layer in self.layers]
 
     def prepare(self):
@@ -152,7 +156,7 @@ def _span(address, size):
 def bus_errors(bench):
     """An error answer for each operand, at its first and at its last beat."""
     before, beat = bench.compared, bench.config.beat_bytes
-    victims = _Victims(bench, 50)
+    victims = Victims(bench, 50)
     parts = bench.accelerator.backend.load(victims.layers[1]).image.parts
     for name in ("codebook", "row", "scale", "bias", "x", "y"):
         for end in (0, -1):
@@ -172,7 +176,7 @@ def bus_errors(bench):
 def window_violations(bench):
     """Each operand moved outside the windows: nothing is asked for or written there."""
     before, backend = bench.compared, bench.accelerator.backend
-    victims = _Victims(bench, 60)
+    victims = Victims(bench, 60)
     for name in ("codebook", "row", "scale", "bias", "x", "y"):
         for outside in ("below", "above"):
             batch, fields = victims.prepare()
@@ -190,14 +194,14 @@ def window_violations(bench):
 def bad_descriptors(bench):
     """Each illegal field is named; jobs before and behind are not disturbed."""
     before, config, beat = bench.compared, bench.config, bench.config.beat_bytes
-    victims = _Victims(bench, 70)
+    victims = Victims(bench, 70)
     wrong = {
         "opcode": (0, 9, 255), "tokens": (0, config.batch_lanes + 1),
         "x_addr": (1, beat // 2, 1 << config.axi_addr_bits),
         "y_addr": (beat - 1,), "codebook_addr": (2,), "row_addr": (beat // 2,), "scale_addr": (1,), "bias_addr": (1,),
         "x_stride": (1,), "y_stride": (2,), "vectors": (0, config.max_words + 1, 1 << 31), "outputs": (0,),
         "tile": (0, config.acc_depth + beat), "words_log2": (3,), "index_bits": (0, config.index_bits + 1, 15),
-        "codebooks": (0,), "exponent": (32, 63),
+        "codebooks": (0,), "codebook_beats": (0, 1 << 24), "exponent": (32, 63),
     }
     for name, values in wrong.items():
         for value in values:
@@ -208,6 +212,11 @@ def bad_descriptors(bench):
             error = victims.fails(batch, ErrorCode.BAD_DESCRIPTOR)
             assert error.field == name, f"{name} = {value}: {error}"
         victims.works()
+    batch, fields = victims.prepare()  # legal by itself, but not what the codebooks take
+    fields["codebook_beats"] += max(1, 16 // beat)
+    error = victims.fails(batch, ErrorCode.BAD_DESCRIPTOR)
+    assert error.field == "codebook_beats", str(error)
+    victims.works()
     for change in (1, 9, -1):  # legal by itself, but not what the rows take
         batch, fields = victims.prepare()
         fields["row_beats"] += change
@@ -220,7 +229,7 @@ def bad_descriptors(bench):
 def slow_memory(bench, watchdog):
     """A memory that pauses for longer than the watchdog allows and then answers: one job is lost, no more."""
     before = bench.compared
-    victims = _Victims(bench, 80)
+    victims = Victims(bench, 80)
     for name in ("codebook", "row", "scale", "bias", "x", "y"):
         batch, fields = victims.prepare()
         bench.device.add_fault(fields[f"{name}_addr"], fields[f"{name}_addr"], "delay", delay=watchdog + watchdog // 2,
@@ -240,7 +249,7 @@ def slow_memory(bench, watchdog):
 def silent_memory(bench):
     """A memory that never answers: fatal; after a reset the engine works."""
     before = bench.compared
-    victims = _Victims(bench, 90)
+    victims = Victims(bench, 90)
     for name in ("row", "y"):
         batch, fields = victims.prepare()
         address = fields[f"{name}_addr"]

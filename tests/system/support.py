@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from eva_hw.abi.registers import ARRAY_SIDE, RESULT_SIDE
 from eva_hw.layer import VqLayer
 from eva_hw.model import vq_linear
 from eva_hw.presets import preset
 from eva_hw.runtime import Accelerator, MemoryTiming
 
-__all__ = ["FAST", "Bench", "random_layer", "random_x"]
+__all__ = ["FAST", "Bench", "check_counters", "random_layer", "random_x"]
 
 #: A quick memory, so that small tests are short.
 FAST = MemoryTiming(read_latency=20, write_latency=8)
@@ -26,6 +27,15 @@ def random_x(seed, *shape, special=None):
     if special is not None:
         x.reshape(-1)[0] = special
     return x
+
+
+def check_counters(record, config):
+    """Asserts that each side's counters add up to the busy cycles, and that the beats are all the traffic."""
+    counters = record.counters
+    for side in (RESULT_SIDE, ARRAY_SIDE):
+        assert sum(counters[name] for name in side) == counters["CYCLES_BUSY"] > 0, counters
+    assert record.read_bytes == counters["READ_BEATS"] * config.beat_bytes
+    assert record.write_bytes == counters["WRITE_BEATS"] * config.beat_bytes
 
 
 class Bench:
@@ -52,6 +62,7 @@ class Bench:
         self.same(y, want.y)
         assert record.sticky == {"oc_overflow": want.oc_overflow, "y_overflow": want.y_overflow, "y_nan": want.y_nan}
         assert record.counters["JOBS"] == record.jobs > 0
+        check_counters(record, self.config)
         return y, record
 
     def run(self, jobs):
@@ -62,4 +73,5 @@ class Bench:
             x = known[id(job.x)] if id(job.x) in known else job.x
             known[id(job)] = vq_linear(job.layer, x, exponent=job.exponent, out_fp32=job.out_fp32).y
             self.same(y, known[id(job)])
+        check_counters(record, self.config)
         return record

@@ -1,0 +1,1 @@
+"""The accelerator on an FPGA board."""

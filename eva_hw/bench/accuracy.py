@@ -51,7 +51,7 @@ def _kind(name):
 
 
 def layer_errors(weights, inputs, progress=lambda: None):
-    """Relative rms error against float64 of every arithmetic, by kind of layer and over all.
+    """Relative rms error against float64 of every arithmetic, by kind of layer and over all; and its infinite outputs.
 
     Parameters
     ----------
@@ -62,22 +62,29 @@ def layer_errors(weights, inputs, progress=lambda: None):
 
     Returns
     -------
-    dict
+    errors : dict
         ``{arithmetic: {"all" or kind of layer: error}}``; an error is the root of the mean, over layers and tokens, of
-        squared error over squared output.
+        squared error over squared output. Infinite outputs are left out.
+    infinite : dict
+        ``{arithmetic: outputs that overflowed}``.
     """
-    squares = {name: {} for name in ARITHMETICS}
+    squares, infinite = {name: {} for name in ARITHMETICS}, dict.fromkeys(ARITHMETICS, 0)
     for layer_name, rows in inputs.items():
         layer = weights.layer(layer_name)
         for x in rows:
             right = exact(layer, x)
             size = float(right @ right)
             for name, (compute, _) in ARITHMETICS.items():
-                error = compute(layer, x) - right
+                with np.errstate(over="ignore", invalid="ignore"):
+                    error = compute(layer, x) - right
+                finite = np.isfinite(error)
+                infinite[name] += int(np.count_nonzero(~finite))
+                error = error[finite]
                 squares[name].setdefault(_kind(layer_name), []).append(float(error @ error) / size if size else 0.0)
         progress()
-    return {name: {"all": _root_mean([v for kind in kinds.values() for v in kind])}
-            | {kind: _root_mean(values) for kind, values in kinds.items()} for name, kinds in squares.items()}
+    errors = {name: {"all": _root_mean([v for kind in kinds.values() for v in kind])}
+              | {kind: _root_mean(values) for kind, values in kinds.items()} for name, kinds in squares.items()}
+    return errors, infinite
 
 
 def _root_mean(values):

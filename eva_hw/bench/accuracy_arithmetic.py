@@ -1,7 +1,9 @@
 """Other ways to compute a vector-quantized layer, with their roundings, and the exact result to compare with.
 
-All take a VqLayer (no groups) and x float16 [K], and give y as float64 [N].
+All take a VqLayer (no groups) and x float16 [K], and give y as float64 [N], infinite where an FP16 sum overflowed.
 """
+
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,9 +15,15 @@ __all__ = ["ARITHMETICS", "exact"]
 _WIDTH, _UNITS = 32, 4
 
 
+@lru_cache(maxsize=1)
+def _weights(layer):
+    """float64 [N, K], held while the same layer is asked for."""
+    return layer.dequantize()
+
+
 def exact(layer, x):
     """float64: products of x with the dequantized weights, whose sums lose less than 1e-14."""
-    y = layer.dequantize() @ x.astype(np.float64)
+    y = _weights(layer) @ x.astype(np.float64)
     return y if layer.bias is None else y + layer.bias.astype(np.float64)
 
 
@@ -69,7 +77,7 @@ def fp16_trees(layer, x):
 
 def dequantized_fp32(layer, x):
     """A GPU that dequantizes: weights rounded to FP16, FP32 sums of products, y in FP32."""
-    weights = layer.dequantize().astype(np.float16).astype(np.float32)
+    weights = _weights(layer).astype(np.float16).astype(np.float32)
     y = weights @ x.astype(np.float32)
     return (y if layer.bias is None else y + layer.bias.astype(np.float32)).astype(np.float64)
 

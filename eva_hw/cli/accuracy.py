@@ -46,7 +46,7 @@ def _measure(weights, text, tokens, window, rows, int8):
     with console.status("float32 forward pass"):
         inputs = accuracy.Capture.of(weights, windows[0], chosen)
     with Bar("layers against float64", len(inputs)) as bar:
-        errors = accuracy.layer_errors(weights, inputs, _advance(bar))
+        errors, infinite = accuracy.layer_errors(weights, inputs, _advance(bar))
     with Bar("overflows", len(inputs)) as bar:
         overflows = accuracy.overflows(weights, inputs, _advance(bar))
     with Bar("perplexity, float32", weights.settings.blocks) as bar:
@@ -61,7 +61,8 @@ def _measure(weights, text, tokens, window, rows, int8):
     relative = {f"{name}_relative": found[name] / found["float32"] - 1 for name in ("vq", "int8") if found[name]}
     if found["int8"]:
         relative["int8_relative_to_vq"] = found["int8"] / found["vq"] - 1
-    return {"layers": len(inputs), "inputs": len(chosen), "rel_rms_vs_float64": errors, "oc_overflows": overflows,
+    return {"layers": len(inputs), "inputs": len(chosen), "rel_rms_vs_float64": errors,
+            "infinite_outputs": infinite, "oc_overflows": overflows,
             "perplexity": {"text": EVALUATION, "tokens": windows.size, "window": window, **found, **relative}}
 
 
@@ -73,9 +74,10 @@ def _print(figures):
     errors = figures["rel_rms_vs_float64"]
     kinds = list(next(iter(errors.values())))
     columns = (Column(kind.removesuffix("_proj"), **right) for kind in kinds)
-    table = Table("relative rms error against float64", *columns)
+    table = Table("relative rms error against float64", *columns, Column("infinite", **right))
     for name, of in errors.items():
-        table.add_row(ARITHMETICS[name][1], *(f"{of[kind]:.2e}" for kind in kinds))
+        table.add_row(ARITHMETICS[name][1], *(f"{of[kind]:.2e}" for kind in kinds),
+                      f"{figures['infinite_outputs'][name]:,}")
     over = Table("OC values that overflow", Column("largest", **right), *(Column(f"b={b}", **right) for b in EXPONENTS),
                  Column("automatic", **right), Column("its b", **right))
     for row in figures["oc_overflows"]:

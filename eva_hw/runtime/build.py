@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 HARNESS = ROOT / "sim" / "harness"
 
 _FLAGS = ("--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--x-initial", "unique", "--noassert", "--threads",
-          "1", "-Wno-fatal", "-Wno-WIDTH", "-DEVA_SRAM_POISON", "--prefix", "Vtop", "-j", "2")
+          "1", "--inline-mult", "1", "-Wno-fatal", "-Wno-WIDTH", "-DEVA_SRAM_POISON", "--prefix", "Vtop", "-j", "2")
 #: Several designs may be loaded into one process: no symbol may be shared among their libraries.
 _CFLAGS = "-fPIC -std=c++20 -fvisibility=hidden -fno-gnu-unique"
 #: What the compiler shall make of the model's hot code, of the rest and of Verilator's runtime, and of the harness.

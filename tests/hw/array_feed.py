@@ -11,7 +11,7 @@ from eva_hw.emit.connect import connect
 __all__ = ["RESUME", "ArrayFeed"]
 
 #: Cycles from an entry to the same one of the next phase.
-RESUME = 13
+RESUME = 25
 
 
 class ArrayFeed(Block):

@@ -207,7 +207,7 @@ async def loads(dut):
     jobs = []
     for number in range(parameters()["jobs"]):
         fields, count = random_job(random, config, number)
-        jobs.append(Reference(config, fields, count, number, random.random() < 0.2))
+        jobs.append(Reference(config, fields, count, number, random.random() < 0.3))
     await start(dut, valid=0, job=0, slot=0, alone=0, codebook_cmd_ready=0, codebook_valid=0,
                 x_cmd_ready=0, x_valid=0, x_last=0, release=0, consumed=0, side=0, place=0)
     bench = Bench(dut, config, random, board, jobs)

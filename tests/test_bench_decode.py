@@ -34,7 +34,8 @@ def test_rows(tmp_path):
     rest = {"comparisons": 5, "mismatches": 0, "sim_cycles_per_s": 1.0, "wall_s": 1.0}
     rows = [{**_figures(Case("llama-2-7b", 2, "paper", 1, cycles, stall), record), "fenced": fenced, **rest}
             for cycles, stall in ((1, 0.0), (2, 0.0), (2, 0.5)) for fenced in (True, False)]
-    assert [(r["roofline_beats"], r["roofline_cycles"]) for r in rows[::2]] == [(1000, 1000), (1000, 2000), (1000, 3000)]
+    assert [r["roofline_beats"] for r in rows] == [1000] * 6
+    assert [r["roofline_cycles"] for r in rows[::2]] == [1000, 2000, 3000]
     assert [r["paper_model_cycles"] for r in rows[::2]] == [405_978, None, None]
     assert [memory(r) for r in rows[::2]] == ["1/1", "1/2", "1/2, 50% stalls"] and rows[2]["ratio"] == 1.05
     assert _table(rows).row_count == 6

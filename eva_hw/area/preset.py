@@ -28,6 +28,8 @@ class PresetArea:
     ----------
     name : str
     modules, instances : int
+    int8_pes : int
+        Products per cycle in INT8: the plain INT8 PEs that would be the same array without FP16.
     logic : dict[str, Area]
         By part.
     sram_bits : dict[str, int]
@@ -37,6 +39,7 @@ class PresetArea:
     name: str
     modules: int
     instances: int
+    int8_pes: int
     logic: dict
     sram_bits: dict
 
@@ -87,4 +90,4 @@ def preset_area(config, synthesis, step=lambda text: None):
         bits[part] += sram_manifest(Hierarchy.of(library, module))["total_bits"]
     logic[_TOP] = areas[top.module_name]
     counts = hierarchy.counts()
-    return PresetArea(config.name, len(counts), sum(counts.values()), logic, bits)
+    return PresetArea(config.name, len(counts), sum(counts.values()), config.rows * config.cols, logic, bits)

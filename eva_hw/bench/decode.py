@@ -22,6 +22,7 @@ MODELS = {
     "llama-3-8b": (("q", 4096, 4096, False), ("k", 1024, 4096, False), ("v", 1024, 4096, False),
                    ("o", 4096, 4096, True), ("gate", 14336, 4096, True), ("up", 14336, 4096, False),
                    ("down", 4096, 14336, True)),
+    "llama-2-7b q": (("q", 4096, 4096, False),),
 }
 
 #: Cycles of the same by the simulator that the paper's authors published (1,024 bits per cycle): (model, codebooks, batch).
@@ -59,7 +60,8 @@ class Case:
 
 CASES = (Case("llama-2-7b", 2, "paper", 1), Case("llama-2-7b", 3, "paper", 1), Case("llama-2-7b", 4, "paper", 1),
          Case("llama-3-8b", 2, "paper", 1), Case("llama-2-7b", 2, "batch2", 2), Case("llama-2-7b", 2, "batch4", 4),
-         Case("llama-2-7b", 2, "batch8", 8))
+         Case("llama-2-7b", 2, "batch8", 8),
+         Case("llama-2-7b q", 2, "small", 1), Case("llama-2-7b q", 2, "medium", 1))
 #: The paper's design point with a slower memory that pauses at random.
 SLOW_CASES = (Case("llama-2-7b", 2, "paper", 1, 2, 0.1), Case("llama-2-7b", 2, "paper", 1, 4, 0.1))
 
@@ -67,8 +69,8 @@ SLOW_CASES = (Case("llama-2-7b", 2, "paper", 1, 2, 0.1), Case("llama-2-7b", 2, "
 def offered_beats(timing):
     """Beats per cycle that a memory of ``timing`` offers on average, to whoever is always ready to take one.
 
-    Every ``bandwidth[1]`` cycles a beat falls due; with probability p it is put off by a cycle, again and again, and the
-    next one falls due counted from there. ``bandwidth[0]`` must be 1.
+    Every ``bandwidth[1]`` cycles a beat falls due; with probability p it is put off by a cycle, again and again, and
+    the next one falls due counted from there. ``bandwidth[0]`` must be 1.
     """
     (beats, cycles), p = timing.bandwidth, timing.stall
     assert beats == 1
@@ -127,5 +129,5 @@ def _figures(case, record):
             "bandwidth": f"1/{case.cycles_per_beat}", "stall_probability": case.stall,
             "offered_beats_per_cycle": offered, "roofline_beats": record.roofline_cycles,
             "cycles": record.cycles, "roofline_cycles": roofline, "ratio": record.cycles / roofline,
-            "paper_model_cycles": PAPER_MODEL_CYCLES[case.model, case.codebooks, case.batch] if alike else None,
+            "paper_model_cycles": PAPER_MODEL_CYCLES.get((case.model, case.codebooks, case.batch)) if alike else None,
             "counters": record.counters, "breakdown_percent": record.breakdown}

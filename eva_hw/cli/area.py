@@ -63,7 +63,9 @@ def _figures(plain, blocks, presets, liberty):
     rows = []
     for found in presets:
         first = presets[0]
-        rows.append({**found.figures(), "logic_ratio": found.total.size / first.total.size,
+        array = found.logic["array"].size / plain[2].size
+        rows.append({**found.figures(), "array_plain_int8_pes": array,
+                     "array_to_plain_int8_array_ratio": array / found.int8_pes, "logic_ratio": found.total.size / first.total.size,
                      "sram_ratio": sum(found.sram_bits.values()) / sum(first.sram_bits.values())})
     return {
         "liberty": None if liberty is None else {"file": liberty.name, "sha256": liberty.digest,

@@ -25,7 +25,8 @@ def _table(rows):
     for r in rows:
         table.add_row(r["workload"], r["preset"], str(r["batch"]), memory(r), "fenced" if r["fenced"] else "queued",
                       f"{r['cycles']:,}", f"{r['roofline_cycles']:,}", f"{r['ratio']:.4f}",
-                      "" if r["paper_model_cycles"] is None else f"{r['paper_model_cycles']:,}", f"{r['comparisons'] - r['mismatches']} of {r['comparisons']}",
+                      "" if r["paper_model_cycles"] is None else f"{r['paper_model_cycles']:,}",
+                      f"{r['comparisons'] - r['mismatches']} of {r['comparisons']}",
                       f"{r['sim_cycles_per_s']:,.0f}")
     return table
 
@@ -64,7 +65,7 @@ def register(app):
                 show_default=False)] = None,
             stall: Annotated[Optional[float], typer.Option(
                 help="Probability of a pause of the memory, per channel and cycle.", show_default=False)] = None):
-        """Seven linears of one LLaMA layer on the RTL, fenced and queued: cycles against roofline, all bits compared."""
+        """Seven linears of one LLaMA layer on the RTL, fenced and queued: cycles against roofline, bit by bit."""
         from ..bench import decode, decode_picture  # late: only this command needs the simulator
 
         rows = []

@@ -57,7 +57,7 @@ def register(app):
             mhz: Annotated[Optional[float], typer.Option(help="Clock; default: the board's.", min=1)] = None,
             seed: Annotated[int, typer.Option(help="Of the placement.")] = 1,
             output: OutputOption = Path("build")):
-        """A board's bitstream (ECP5: here, in some ten minutes to an hour), or its project for the vendor's tool."""
+        """A board's bitstream (ECP5: here, which takes long), or its project for the vendor's tool."""
         from ..fpga.boards import BOARDS
         from ..fpga.boards import board as find
 

@@ -36,7 +36,7 @@ class Built:
 
 
 def build(board, config=None, hz=None, out_dir=Path("build"), seed=1, step=lambda text: None, reports=None):
-    """Builds the bitstream of an open-tools board; needs from ten minutes to an hour.
+    """Builds the bitstream of an open-tools board; synthesis needs minutes, place and route much longer.
 
     Writes ``out_dir/<board>/`` (Verilog, netlist, logs, bitstream) and the report ``fpga_<board>``.
 

@@ -31,7 +31,8 @@ def place_and_route(board, folder, netlist, lpf, seed=1, watch=None):
     # Names relative to the folder: the WebAssembly tools see a /tmp of their own.
     run("nextpnr-ecp5", [
         f"--{_DEVICES[board.device]}", "--package", board.package, "--speed", board.speed, "--json", netlist.name,
-        "--lpf", lpf.name, "--textcfg", textcfg, "--report", report, "--timing-allow-fail", "--seed", seed,
+        "--lpf", lpf.name, "--textcfg", textcfg, "--report", report, "--router", "router2", "--timing-allow-fail",
+        "--seed", seed,
     ], folder / "pnr.log", cwd=folder, watch=watch)
     return folder / textcfg, folder / report
 

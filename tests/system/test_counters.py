@@ -75,7 +75,8 @@ def scenarios(bench):
         "plain": ([vq], FAST, None), "gemm": ([gemm], FAST, None),
         "mixed": (ordinary(bench.config, 12), FAST, None),
         "stalls": (ordinary(bench.config, 10, 3), MemoryTiming(read_latency=9, write_latency=5, stall=0.3), None),
-        "wide": ([wide], FAST, None), "slow rows": ([wide], slow, None), "few outputs": ([Job(short, random_x(2, 64))], FAST, None),
+        "wide": ([wide], FAST, None), "slow rows": ([wide], slow, None),
+        "few outputs": ([Job(short, random_x(2, 64))], FAST, None),
         "slow writes": ([vq], lazy, None), "slow gemm writes": ([gemm], lazy, None),
         "narrow": ([narrow], FAST, None),
         "late parameters": ([narrow], FAST, late(narrow.weights, "weight", 3 * bench.config.weight_tile_beats)),
@@ -105,7 +106,7 @@ def test_result_side(runs):
 
 
 def test_array_side(runs):
-    """So is every counter of the array side; while a GEMM waits, only the feeder can tell three of its reasons apart."""
+    """So is every counter of the array side; while a GEMM waits, only the feeder can tell three reasons apart."""
     inner, seen = ("WAIT_OPERAND", "WAIT_LOAD", "WAIT_BUFFER"), dict.fromkeys(ARRAY_SIDE, 0)
     for name, (record, _, busy, _) in runs.items():
         want, gemm = counts(busy, ARRAY_SIDE), int(np.count_nonzero(busy == -2))

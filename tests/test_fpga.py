@@ -138,7 +138,7 @@ def test_critical_path_names_blocks():
         return {"type": kind, "delay": ns, "from": {"cell": "x"}, "to": {"cell": cell}}
 
     path = {"from": "posedge clk", "to": "posedge clk", "path": [
-        step("clk-to-q", 0.5, "system.accelerator.array.a_LUT4_Z"),
+        step("clk-to-q", 0.5, "$flatten\\system.\\accelerator.\\array.$auto$ff.cc:337:slice$5"),
         step("routing", 1.25, "system.accelerator.array.sum_CCU2C"),
         step("logic", 0.25, "system.accelerator.carry_LUT4"), step("setup", 0.125, "system.bridge.state_FF")]}
     short = {"from": "posedge clk", "to": "posedge clk", "path": [step("routing", 2.0, "system.bridge.q")]}

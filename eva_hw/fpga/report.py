@@ -14,13 +14,15 @@ def owner(cell, hierarchy, top):
     Parameters
     ----------
     cell : str
-        Name in the flat netlist: instance names and a cell's own, joined by dots.
+        Name in the flat netlist: instance names and a cell's own, joined by dots; Yosys calls a cell without a name
+        in the source ``$flatten\\instance.\\instance.$name``.
     hierarchy : Hierarchy
     top : str
         Module in which the path begins.
     """
     path, module = [], top
-    for part in cell.split("."):
+    parts = cell.removeprefix("$flatten").replace("\\", "").split(".")
+    for part in parts[1:] if parts[0] == "system" else parts:
         inside = dict(hierarchy.cells.get(module, ()))
         if part not in inside:
             break
@@ -47,8 +49,7 @@ def critical_path(report, hierarchy, system):
     steps = max(paths, key=lambda p: sum(step["delay"] for step in p["path"]))["path"]
     blocks, routing = [], 0.0
     for step in steps:
-        cell = step["to"]["cell"].removeprefix("system.")
-        path, module = owner(cell, hierarchy, system)
+        path, module = owner(step["to"]["cell"], hierarchy, system)
         if not blocks or blocks[-1]["path"] != path:
             blocks.append({"path": path, "module": module, "delay_ns": 0.0})
         blocks[-1]["delay_ns"] = round(blocks[-1]["delay_ns"] + step["delay"], 3)

@@ -19,7 +19,6 @@ HARNESS = ROOT / "sim" / "board"
 
 _FLAGS = ("--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--x-initial", "unique", "--noassert", "--threads",
           "1", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--prefix", "Vtop", "-j", "2")
-#: Lightly optimised: a board is simulated for seconds, and building it takes longer.
 _CFLAGS = "-std=c++20"
 
 
@@ -29,7 +28,7 @@ def _digest(texts, flags, version):
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _compile(folder, texts, top, flags, tool):
+def _compile(folder, texts, top, flags, level, tool):
     """Writes the sources to ``folder`` and builds them there; returns (exit code, log)."""
     (folder / "rtl").mkdir()
     files = []
@@ -38,7 +37,7 @@ def _compile(folder, texts, top, flags, tool):
         files[-1].write_text(text)
     command = [str(tool.program), *_FLAGS, *flags, "--top-module", top, "--Mdir", str(folder / "obj"),
                "-o", str(folder / "board"), "-CFLAGS", f"{_CFLAGS} -I{HARNESS}",
-               "-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1", *tool.build_args, *map(str, files),
+               "-MAKEFLAGS", f"OPT_FAST={level} OPT_SLOW=-O0 OPT_GLOBAL=-O1", *tool.build_args, *map(str, files),
                str(HARNESS / "board.cpp")]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **tool.environ()})
     log = done.stdout + done.stderr
@@ -46,7 +45,7 @@ def _compile(folder, texts, top, flags, tool):
     return done.returncode, log
 
 
-def build_board(texts, top, *, label, flags=("-DEVA_SRAM_POISON",)):
+def build_board(texts, top, *, label, flags=("-DEVA_SRAM_POISON",), level="-O1"):
     """The program of a board, from the cache under ``build/sim`` or built now.
 
     Parameters
@@ -59,6 +58,8 @@ def build_board(texts, top, *, label, flags=("-DEVA_SRAM_POISON",)):
         First part of the cache folder's name, for people.
     flags : sequence of str
         More arguments for Verilator.
+    level : str
+        The compiler's optimisation.
 
     Raises
     ------
@@ -69,14 +70,14 @@ def build_board(texts, top, *, label, flags=("-DEVA_SRAM_POISON",)):
         raise InputError("is missing: boards are simulated from the source tree (pip install -e .)", str(HARNESS))
     tool = verilator.find()
     cache = ROOT / "build" / "sim"
-    final = cache / f"{label}-{_digest(texts, flags, tool.version)}"
+    final = cache / f"{label}-{_digest(texts, (*flags, level), tool.version)}"
     if (final / "board").exists():
         return final / "board"
     cache.mkdir(parents=True, exist_ok=True)
     # Built aside and renamed, so that a build that was interrupted is never taken for a finished one.
     work = Path(tempfile.mkdtemp(prefix=f".{label}-", dir=cache))
     with Console(stderr=True).status(f"Building the simulator of {top}"):
-        code, log = _compile(work, texts, top, flags, tool)
+        code, log = _compile(work, texts, top, flags, level, tool)
     if code or not (work / "board").exists():
         failed = cache / f"{label}-failed.log"
         failed.write_text(log)

@@ -33,6 +33,9 @@ def netlist(block, folder):
     # Initial contents of memories go: nothing may rely on them.
     unset = " ".join(f"-unset INITVAL_{i:02X}" for i in range(64))
     script, verilog = folder / "verilog.ys", folder / "netlist.v"
-    script.write_text(f"read_json {made.path}\nsetparam {unset} t:DP16KD\nwrite_verilog -noattr {verilog}\n")
+    # Short names, and bits instead of vectors, of which one bit would seem to depend on another: both keep
+    # Verilator's output small.
+    script.write_text(f"read_json {made.path}\nrename -hide\nsplitnets\nsetparam {unset} t:DP16KD\n"
+                      f"write_verilog -noattr {verilog}\n")
     tools.run("yosys", [script], folder / "verilog.log")
     return {"cells": simulation_cells(), top: verilog.read_text()}, top, made.total()

@@ -19,9 +19,9 @@ from .netlist import netlist
 def test_netlist():
     texts, top, cells = netlist(soc(), ROOT / "build" / "netlist")
     assert cells.brams > 32 and cells.dsps > 4 and cells.luts > 5000
-    program = build_board(texts, top, label="netlist", flags=())
+    program = build_board(texts, top, label="netlist", flags=(), level="-O0")
     random = np.random.default_rng(7)
-    layer = VqLayer.random(random, outputs=16, inputs=128, codebooks=2, bias=True)
+    layer = VqLayer.random(random, outputs=16, inputs=128, codebooks=2, index_bits=5, bias=True)
     x = random.standard_normal(128).astype(np.float16)
     with SimulatedBoard(program, CYCLES_PER_BIT, faults=0.0005, seed=8) as board:
         device = UartDevice(board.port, config=CONFIG, timeout=20.0, patience=300.0)

@@ -29,7 +29,7 @@ def short(name):
     return dataclasses.replace(preset(name), name=f"{name}_short", index_bits=4)
 
 
-@pytest.mark.parametrize("name, jobs, slow", [("tiny", 24, 0.9), ("wide", 12, 0.3), ("medium", 10, 0.5)])
+@pytest.mark.parametrize("name, jobs, slow", [("tiny", 24, 0.9), ("wide", 16, 0.3), ("medium", 10, 0.5)])
 def test_array_feed(name, jobs, slow):
     config = short(name)
     found = run_block(ArrayFeed(config), "tests.hw.stationary_bench", comparisons=15_000,

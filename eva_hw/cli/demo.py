@@ -50,7 +50,7 @@ def _show(step, number, text):
     right = step.comparisons - step.mismatches
     console.print(f"{number:3d}  {text.decode([step.token])!r:16s} {step.tally.cycles:9,} cycles, "
                   f"{right:,} of {step.comparisons:,} values bit-exact, {step.wall_s:.1f} s",
-                  highlight=False, markup=False)
+                  highlight=False, markup=False, soft_wrap=True)
 
 
 def _table(figures):

@@ -107,9 +107,9 @@ _ULX3S = dict(
 
 BOARDS = {b.name: b for b in (
     Board(name="ulx3s_85f", title="Radiona ULX3S, LFE5U-85F", device="LFE5U-85F", **_ULX3S, resources=_ECP5_85,
-          target_hz=50_000_000, memory_bytes=128 * 1024, config=_SMALL),
+          target_hz=45_000_000, memory_bytes=128 * 1024, config=_SMALL),
     Board(name="ulx3s_45f", title="Radiona ULX3S, LFE5U-45F", device="LFE5U-45F", **_ULX3S, resources=_ECP5_45,
-          target_hz=50_000_000, memory_bytes=64 * 1024, config=_NARROW),
+          target_hz=45_000_000, memory_bytes=64 * 1024, config=_NARROW),
     Board(name="ecpix5_85f", title="LambdaConcept ECPIX-5, LFE5UM5G-85F", family="ecp5", device="LFE5UM5G-85F",
           package="CABGA554", speed="8", clock_pins=("K23",), clock_hz=100_000_000, target_hz=60_000_000,
           uart_rx="R26", uart_tx="R24",

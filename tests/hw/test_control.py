@@ -32,7 +32,7 @@ def short(name):
 @pytest.mark.parametrize("name, jobs, slow", [("tiny", 24, 0.9), ("wide", 16, 0.3), ("medium", 10, 0.5)])
 def test_array_feed(name, jobs, slow):
     config = short(name)
-    found = run_block(ArrayFeed(config), "tests.hw.stationary_bench", comparisons=15_000,
+    found = run_block(ArrayFeed(config), "tests.hw.stationary_bench", comparisons=10_000,
                       parameters={"config": config.as_dict(), "jobs": jobs, "slow": slow, "resume": RESUME})
     figures = found["figures"]
     assert figures["errors"] > 0 and figures["streamed"] > 0 and figures["resumed"] > 0

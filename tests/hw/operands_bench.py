@@ -211,7 +211,7 @@ async def loads(dut):
     await start(dut, valid=0, job=0, slot=0, alone=0, codebook_cmd_ready=0, codebook_valid=0,
                 x_cmd_ready=0, x_valid=0, x_last=0, release=0, consumed=0, side=0, place=0)
     bench = Bench(dut, config, random, board, jobs)
-    for _ in range(80_000):
+    for _ in range(400_000):
         if bench.building == len(jobs):
             break
         bench.drive()

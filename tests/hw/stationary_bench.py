@@ -232,7 +232,7 @@ async def jobs_in_order(dut):
                 r_data=sum(g << 128 * g for g in range(config.groups)))
     want = list(expected(config, jobs))
     entries = [w for kind, w in want if kind == "entry"]
-    while len(bench.entries) < len(entries) and bench.cycles < 100_000:
+    while len(bench.entries) < len(entries) and bench.cycles < 300_000:
         bench.drive()
         await FallingEdge(dut.clk)
         await ReadOnly()

@@ -52,7 +52,7 @@ def draw(figures, path):
         errors = figures["rel_rms_vs_float64"]
         overall = [1e4 * kinds["all"] for kinds in errors.values()]
         _bars(left, [ARITHMETICS[name][1] for name in errors], overall, [
-            f"{value:.2f}" + (f", {count:,} outputs infinite" if count else "")
+            f"{value:.2f}" + (f", {count:,} infinite" if count else "")
             for value, count in zip(overall, figures["infinite_outputs"].values())])
         left.set_xlabel("relative rms error against float64, 1e-4")
         left.set_title(f"{figures['layers']} layers, {figures['inputs']} inputs each")

@@ -8,7 +8,10 @@ from ..runtime import GemmJob, Job
 from .int8 import Int8Layer, quantize_rows
 from .tally import Tally
 
-__all__ = ["DenseLinears", "Int8Linears", "VqLinears"]
+__all__ = ["DenseLinears", "Int8Linears", "OUTLIER", "VqLinears"]
+
+#: INT8 prefill: largest activation over rms from which on a token takes the VQ mode.
+OUTLIER = 25.0
 
 
 def _host(weights, name, x):
@@ -47,13 +50,13 @@ class _Accelerated:
         self._weights, self._accelerator, self._layers = weights, accelerator, {}
         self.tally = Tally()
 
-    def _jobs(self, name, x):
+    def jobs(self, name, x):
         """``[(job, rows of x)]`` of a layer."""
         raise NotImplementedError
 
     def run(self, names, x):
         """Layers that share the input x float32 [T, K]: a list of float32 [T, N]."""
-        planned = {name: self._jobs(name, x) for name in names if self._weights.has_layer(name)}
+        planned = {name: self.jobs(name, x) for name in names if self._weights.has_layer(name)}
         jobs = [job for parts in planned.values() for job, _ in parts]
         results = iter(())
         if jobs:
@@ -98,7 +101,8 @@ class VqLinears(_Accelerated):
                 self._accelerator.load(self.prepared(name).layer)
                 yield name
 
-    def _jobs(self, name, x):
+    def jobs(self, name, x):
+        """One job per exponent."""
         with np.errstate(over="ignore"):
             halves = x.astype(np.float16)
         if not np.isfinite(halves).all():
@@ -113,15 +117,29 @@ class VqLinears(_Accelerated):
 class Int8Linears(_Accelerated):
     """The accelerator's INT8 mode, for many tokens at once: weights per output, activations per token in INT8.
 
+    A token whose largest activation is more than ``outlier`` times the rms of all would have few levels left for the
+    others: it takes the VQ mode in that layer.
+
     Parameters
     ----------
     weights : FolderWeights
     accelerator : Accelerator
+    outlier : float
     """
 
-    def _jobs(self, name, x):
-        if name not in self._layers:
-            self._layers[name] = Int8Layer(*self._weights.dequantized(name))
-        layer = self._layers[name]
-        rows, scale = quantize_rows(x, layer.shift)
-        return [(GemmJob(layer.weights, rows, row_scale=scale, out="fp32"), slice(None))]
+    def __init__(self, weights, accelerator, outlier=OUTLIER):
+        super().__init__(weights, accelerator)
+        self._vq, self._outlier = VqLinears(weights, accelerator), outlier
+
+    def jobs(self, name, x):
+        """A GEMM, and VQ jobs for the tokens with outliers."""
+        far = np.abs(x).max(axis=1) > self._outlier * np.sqrt(np.mean(np.square(x), axis=1))
+        near, far = np.flatnonzero(~far), np.flatnonzero(far)
+        made = [(job, far[rows]) for job, rows in self._vq.jobs(name, x[far])] if len(far) else []
+        if len(near):
+            if name not in self._layers:
+                self._layers[name] = Int8Layer(*self._weights.dequantized(name))
+            layer = self._layers[name]
+            rows, scale = quantize_rows(x[near], layer.shift)
+            made.append((GemmJob(layer.weights, rows, row_scale=scale, out="fp32"), near))
+        return made

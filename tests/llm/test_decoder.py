@@ -79,6 +79,21 @@ def test_int8_against_float32(weights, golden):
     assert linears.tally.jobs == 14
 
 
+def test_tokens_with_outliers_leave_the_int8_mode(weights, golden):
+    name, x = "model.layers.0.mlp.down_proj", np.random.default_rng(7).standard_normal((6, 96)).astype(np.float32)
+    x[2, 5], x[4, 0] = 400, -90
+    right = DenseLinears(weights).run([name], x)[0]
+    plain, mixed, vq = (Int8Linears(weights, golden, np.inf), Int8Linears(weights, golden, 7.0),
+                        VqLinears(weights, golden))
+    found = [linears.run([name], x)[0] for linears in (plain, mixed, vq)]
+    far, near = [2, 4], [0, 1, 3, 5]
+    assert different(found[1][far], found[2][far]) == 0 and different(found[1][near], found[0][near]) == 0
+    assert different(found[0][far], found[2][far]) > 0 and different(found[0][near], found[2][near]) > 0
+    assert [linears.tally.jobs for linears in (plain, mixed, vq)] == [1, 1 + 2, 6]
+    assert relative(found[1][far], right[far]) < 1e-3 < 1e-2 < relative(found[0][2], right[2])
+    assert Int8Linears(weights, golden, 0.0).run([name], x)[0].tolist() == found[2].tolist()
+
+
 def test_layers_that_are_not_quantized_stay_on_the_host(tmp_path, golden):
     weights = FolderWeights(write_folder(tmp_path / "m", bias=True, dense=("self_attn.v_proj", "mlp.down_proj")))
     linears = VqLinears(weights, golden)

@@ -186,6 +186,30 @@ class VqLayer:
                        codebooks=self.grouped_codebooks[p, 0] if blocks == 1 else self.grouped_codebooks[p:p + 1],
                        group_vectors=None if blocks == 1 else self.vectors_per_block)
 
+    def stacks_on(self, other):
+        """Whether :meth:`stack` can join the two: the same codebooks, not grouped, and both or neither with a bias."""
+        return (self.codebooks.ndim == 3 and self.vectors == other.vectors
+                and (self.bias is None) == (other.bias is None) and self.codebooks.shape == other.codebooks.shape
+                and np.array_equal(self.codebooks.view(np.uint16), other.codebooks.view(np.uint16)))
+
+    @classmethod
+    def stack(cls, layers):
+        """The outputs of several layers, one after the other, as one layer.
+
+        Raises
+        ------
+        InputError
+            If they do not all have the same codebooks.
+        """
+        first = layers[0]
+        wrong = [f"{layer} cannot be stacked on {first}: other codebooks, or only one has a bias" for layer in layers
+                 if not layer.stacks_on(first)]
+        if wrong:
+            raise InputError(wrong, "VQ layer")
+        return cls(codes=np.concatenate([layer.codes for layer in layers]), codebooks=first.codebooks,
+                   scales=np.concatenate([layer.scales for layer in layers]),
+                   bias=None if first.bias is None else np.concatenate([layer.bias for layer in layers]))
+
     @cached_property
     def has_specials(self):
         """Whether any codebook value, scale or bias is infinite or NaN."""

@@ -18,7 +18,7 @@ pytest.importorskip("tokenizers")
 pytest.importorskip("matplotlib")
 
 from eva_hw.formats.aqlm import open_checkpoint  # noqa: E402
-from eva_hw.llm.dense_forward import DenseForward  # noqa: E402
+from eva_hw.llm.dense_forward import PARTS, DenseForward  # noqa: E402
 from eva_hw.llm.dense_model import halves, open_model  # noqa: E402
 from eva_hw.llm.gguf_file import GgufModel  # noqa: E402
 from eva_hw.llm.llama import Llama  # noqa: E402
@@ -167,6 +167,27 @@ def test_some_layers_by_the_weights_alone(path, tmp_path):
     for name in kept:
         wanted = model.tensor(f"{name}.weight").astype(np.float16)
         assert np.array_equal(weights.dense(name)[0], wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_layers_of_one_input_share_codebooks(path, made, tmp_path, calibrated):
+    model, options = open_model(path), {} if calibrated else {"calibration": None}
+    for processes in (1, 2):
+        quantize_model(model, tmp_path / f"vq{processes}", plan(shared=True, **options), processes=processes)
+    assert contents(tmp_path / "vq1") == contents(tmp_path / "vq2")
+    weights, apart = FolderWeights(tmp_path / "vq1"), FolderWeights(made[0])
+    for block in range(BLOCKS):
+        layers = {name: [found.layer(f"model.layers.{block}.{name}") for found in (weights, apart)]
+                  for name in model.settings.linear_sizes()}
+        for part in PARTS:
+            for name in part:
+                layer, other = layers[name]
+                assert (layer.outputs, layer.inputs) == (other.outputs, other.inputs)
+                assert layer.stacks_on(layers[part[0]][0]) and other.stacks_on(layers[part[0]][1]) == (name == part[0])
+                dense, quantized = model.tensor(f"model.layers.{block}.{name}.weight"), layer.dequantize()
+                assert 0 < np.linalg.norm(dense - quantized) < 0.85 * np.linalg.norm(dense)
+        names = [part[0] for part in PARTS]
+        assert not any(layers[a][0].stacks_on(layers[b][0]) for a, b in zip(names, names[1:]))
 
 
 def test_a_folder_of_dense_weights(path, made, tmp_path):

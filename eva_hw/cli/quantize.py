@@ -114,11 +114,15 @@ def register(app):
             passes: Annotated[Optional[int], typer.Option(
                 help="Rounds in which all codes are chosen again. Default: 0.", min=0, max=16,
                 show_default=False)] = None,
+            shared: Annotated[bool, typer.Option(
+                "--share-codebooks", help="Layers of one input (q, k, v; gate, up) get the same codebooks, and run as "
+                                          "one job.")] = False,
             replace: Annotated[bool, typer.Option("--replace", help="Replace a checkpoint that is there.")] = False):
         """Vector-quantizes a whole model (an AQLM checkpoint), or dense matrices (a layer file)."""
         if output.suffix == ".safetensors":
             _check_file_options(source, output, {"--calibration": calibration, "--text": text, "--jobs": jobs,
-                                                 "--beam": beam, "--passes": passes})
+                                                 "--beam": beam, "--passes": passes,
+                                                 "--share-codebooks": shared or None})
             done = quantize_file(source, output, patterns=layers or (), codebooks=2 if codebooks is None else codebooks,
                                  bits=bits, d=d, seed=seed)
             Console().print(_table(done))
@@ -130,4 +134,4 @@ def register(app):
         quantize_model.run(quantize_model.Options(
             source=source, output=output, codebooks=4 if codebooks is None else codebooks, bits=bits, d=d,
             layers=tuple(layers or ()), seed=seed, fast=fast, calibration=calibration, text=text, jobs=jobs, beam=beam,
-            passes=passes, replace=replace))
+            passes=passes, replace=replace, shared=shared))

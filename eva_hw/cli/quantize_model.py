@@ -49,6 +49,7 @@ class Options:
     beam: int | None
     passes: int | None
     replace: bool
+    shared: bool = False
 
     def command(self):
         """The command that does the same again."""
@@ -60,7 +61,8 @@ class Options:
                 words += [f"--{name}", str(value)]
         for pattern in self.layers:
             words += ["--layers", pattern]
-        return shlex.join(words + ["--fast"] * self.fast + ["--replace"] * self.replace)
+        return shlex.join(words + ["--share-codebooks"] * self.shared + ["--fast"] * self.fast
+                          + ["--replace"] * self.replace)
 
     def recipe(self):
         """The default recipe but for what was given."""
@@ -160,7 +162,7 @@ def run(options):
     model = open_model(smollm2.find() if options.source is None else options.source)
     calibration, windows, about = _texts(options, model.tokenizer())
     plan = Plan(codebooks=options.codebooks, bits=options.bits, d=options.d, seed=options.seed,
-                recipe=options.recipe(), calibration=calibration, patterns=options.layers)
+                recipe=options.recipe(), calibration=calibration, patterns=options.layers, shared=options.shared)
     processes, began, before = options.jobs or cores(), time.monotonic(), _cpu_seconds()
     try:
         with _Bars() as bars:
@@ -172,7 +174,8 @@ def run(options):
     bits, weights = _bits(options.output, done["layers"])
     figures = {
         "model": model.path.name, "codebooks": options.codebooks, "index_bits": options.bits, "d": options.d,
-        "recipe": "weights alone" if options.fast else "error feedback", "quantized_layers": len(done["layers"]),
+        "recipe": "weights alone" if options.fast else "error feedback", "shared_codebooks": options.shared,
+        "quantized_layers": len(done["layers"]),
         "quantized_weights": weights, "bits_per_weight": bits,
         "checkpoint_bytes": sum(f.stat().st_size for f in options.output.iterdir()),
         "ppl_base": done["ppl_base"], "ppl_vq": done["ppl_vq"], "ppl_ratio": done["ppl_vq"] / done["ppl_base"],

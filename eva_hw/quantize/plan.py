@@ -7,6 +7,7 @@ from fnmatch import filter as matching
 import numpy as np
 
 from ..errors import InputError, Problems
+from ..llm.dense_forward import PARTS
 from .calibrated import Recipe
 from .residual import find_problems
 from .work_folder import fingerprint
@@ -49,6 +50,8 @@ class Plan:
         None: by the weights alone.
     patterns : tuple of str
         Globs of the layers to quantize; none: all linear layers of all blocks.
+    shared : bool
+        Layers of one input (q, k and v; gate and up) have the same codebooks.
     """
 
     codebooks: int = 4
@@ -58,6 +61,7 @@ class Plan:
     recipe: Recipe = field(default_factory=Recipe)
     calibration: Calibration | None = None
     patterns: tuple = ()
+    shared: bool = False
 
     def settings(self, model, names):
         """Everything that the result depends on, as JSON values."""
@@ -65,6 +69,8 @@ class Plan:
         files = [model.path] if model.path.is_file() else folder
         about = {"version": _VERSION, "numpy": np.__version__, "model": fingerprint(files), "layers": names,
                  "codebooks": self.codebooks, "bits": self.bits, "d": self.d, "seed": self.seed}
+        if self.shared:
+            about["shared"] = True
         if self.calibration is not None:
             c = self.calibration
             digest = hashlib.sha256(np.ascontiguousarray(c.tokens, np.int64)).hexdigest()
@@ -89,6 +95,15 @@ class Plan:
             raise InputError(unused, str(model.path))
         wanted = {name for some in found.values() for name in some}
         return [name for name in names if name in wanted]
+
+    def units(self, names):
+        """``names`` as tuples: layers of one tuple are quantized together."""
+        units = {}
+        for name in names:
+            block, _, part = name.removeprefix("model.layers.").partition(".")
+            together = next(number for number, parts in enumerate(PARTS) if part in parts)
+            units.setdefault((block, together) if self.shared else name, []).append(name)
+        return [tuple(unit) for unit in units.values()]
 
     def check(self, model, names):
         """Refuses weights and settings that cannot be quantized, all at once."""

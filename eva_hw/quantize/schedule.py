@@ -12,6 +12,11 @@ __all__ = ["Schedule"]
 _AHEAD = 4
 
 
+def _block(unit):
+    """The number of the block that has the layers ``unit``."""
+    return int(unit[0].split(".")[2])
+
+
 class Schedule:
     """Hands the tasks of one run to workers, in an order that keeps all of them busy.
 
@@ -39,19 +44,21 @@ class Schedule:
     def __init__(self, model, plan, names, work, pool, listen):
         self._model, self._plan, self._work, self._pool, self._listen = model, plan, work, pool, listen
         self._open = {}  # futures: what is to be done when they end
-        self._sizes = {name: int(np.prod(model.settings.linear_sizes()[name.split(".", 3)[3]])) for name in names}
-        self._left = [name for name in names if not work.has_layer(name)]
-        self.kept = len(names) - len(self._left)
+        sizes = model.settings.linear_sizes()
+        self._sizes = {unit: sum(int(np.prod(sizes[name.split(".", 3)[3]])) for name in unit)
+                       for unit in plan.units(names)}
+        self._left = [unit for unit in self._sizes if not all(map(work.has_layer, unit))]
+        self.kept = len(names) - sum(map(len, self._left))
         self._blocks = {}
-        for name in self._left:
-            self._blocks.setdefault(int(name.split(".")[2]), []).append(name)
+        for unit in self._left:
+            self._blocks.setdefault(_block(unit), []).append(unit)
         self._total = 1 + max(self._blocks, default=-1)  # blocks to calibrate
 
     def _submit(self, then, task, *arguments):
         self._open[self._pool.submit(task, *arguments)] = then
 
     def _tell(self):
-        left = sum(self._sizes[name] for name in self._left)
+        left = sum(self._sizes[unit] for unit in self._left)
         total = sum(self._sizes.values())
         self._listen("quantize", total - left, total)
 
@@ -59,8 +66,8 @@ class Schedule:
         """Returns when every layer is in the work folder."""
         self._tell()
         if self._plan.calibration is None:
-            for name in self._left:
-                self._quantize(name)
+            for unit in self._left:
+                self._quantize(unit)
         elif self._left:
             self._calibrate()
         while self._open:
@@ -69,17 +76,17 @@ class Schedule:
 
     # Layers ---------------------------------------------------------------------------------
 
-    def _quantize(self, name):
+    def _quantize(self, unit):
         p = self._plan
-        self._submit(lambda _: self._quantized(name), tasks.quantize_layer, name, p.codebooks, p.bits, p.d, p.seed,
+        self._submit(lambda _: self._quantized(unit), tasks.quantize_layers, unit, p.codebooks, p.bits, p.d, p.seed,
                      None if p.calibration is None else p.recipe)
 
-    def _quantized(self, name):
-        self._left.remove(name)
+    def _quantized(self, unit):
+        self._left.remove(unit)
         self._tell()
         if self._plan.calibration is not None:
-            block = int(name.split(".")[2])
-            self._blocks[block].remove(name)
+            block = _block(unit)
+            self._blocks[block].remove(unit)
             if not self._blocks[block]:
                 del self._blocks[block]
                 self._work.drop("hessians", block)
@@ -131,5 +138,5 @@ class Schedule:
     def _layers_of(self, block):
         if block not in self._blocks:
             self._work.drop("hessians", block)
-        for name in self._blocks.get(block, ()):
-            self._quantize(name)
+        for unit in self._blocks.get(block, ()):
+            self._quantize(unit)

@@ -5,6 +5,7 @@ from zlib import crc32
 
 import numpy as np
 
+from ..layer import VqLayer
 from ..llm.dense_forward import PARTS, DenseForward
 from ..llm.dense_model import open_model
 from ..llm.perplexity import dequantized, perplexity
@@ -12,7 +13,7 @@ from .calibrated import quantize_calibrated
 from .residual import quantize
 from .sampling import sample
 
-__all__ = ["advance", "embed", "measure", "quantize_layer", "start", "write_texts"]
+__all__ = ["advance", "embed", "measure", "quantize_layers", "start", "write_texts"]
 
 #: The first layer of each set that shares its input, by any layer's name within a block.
 _FIRST = {name: part[0] for part in PARTS for name in part}
@@ -66,16 +67,25 @@ def advance(index):
     work.drop("states", index)
 
 
-def quantize_layer(name, codebooks, bits, d, seed, recipe):
-    """Keeps the quantized layer ``name``; without a ``recipe``, by its weights alone."""
+def quantize_layers(names, codebooks, bits, d, seed, recipe):
+    """Keeps the quantized layers ``names``; several have the same input and get the same codebooks.
+
+    Without a ``recipe``, by the weights alone.
+    """
     model, work = _worker["model"], _worker["work"]
     make = quantize
     if recipe is not None:
-        block, _, part = name.removeprefix("model.layers.").partition(".")
+        block, _, part = names[0].removeprefix("model.layers.").partition(".")
         make = partial(quantize_calibrated, hessian=work.load("hessians", int(block), _FIRST[part]), recipe=recipe)
-    layer = make(model.tensor(f"{name}.weight"), bias=model.tensor(f"{name}.bias"), codebooks=codebooks, bits=bits, d=d,
-                 seed=[seed, crc32(name.encode())], subject=name)
-    work.save_layer(name, layer)
+    weights = [model.tensor(f"{name}.weight") for name in names]
+    stacked = make(np.concatenate(weights), codebooks=codebooks, bits=bits, d=d, seed=[seed, crc32(names[0].encode())],
+                   subject=", ".join(names))
+    first = 0
+    for name, weight in zip(names, weights):
+        rows, bias = slice(first, first := first + len(weight)), model.tensor(f"{name}.bias")
+        work.save_layer(name, VqLayer(codes=stacked.codes[rows], codebooks=stacked.codebooks,
+                                      scales=stacked.scales[rows],
+                                      bias=None if bias is None else np.asarray(bias).astype(np.float16)))
 
 
 def measure(windows, folder=None):

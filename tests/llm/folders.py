@@ -1,6 +1,7 @@
 """A tiny random LLaMA as a checkpoint folder, with a tokenizer of bytes."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
@@ -26,8 +27,11 @@ def make_tokenizer(marks=MARKS):
     return made
 
 
-def write_folder(folder, *, seed=1, bias=False, head=None, without=(), dense=(), **config):
-    """Writes the model; ``head``: None (tied), "dense" or "vq"; ``dense``: linear layers left unquantized."""
+def write_folder(folder, *, seed=1, bias=False, head=None, without=(), dense=(), shared=False, **config):
+    """Writes the model; ``head``: None (tied), "dense" or "vq"; ``dense``: linear layers left unquantized.
+
+    ``shared``: q, k and v, gate and up have the same codebooks.
+    """
     rng, config = np.random.default_rng(seed), {**CONFIG, **config, "tie_word_embeddings": head is None}
     width, ffn, vocabulary = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
     kv = config["num_key_value_heads"] * config["head_dim"]
@@ -43,6 +47,9 @@ def write_folder(folder, *, seed=1, bias=False, head=None, without=(), dense=(),
             tensors[f"{prefix}.{name}.weight"] = rng.uniform(0.5, 1.5, width).astype(np.float16)
         for name, (outputs, inputs) in shapes.items():
             layer = VqLayer.random(rng, outputs=outputs, inputs=inputs, codebooks=2, index_bits=5, bias=bias)
+            if shared and name.endswith(("k_proj", "v_proj", "up_proj")):
+                layer = replace(layer, codebooks=previous.codebooks)
+            previous = layer
             if name in dense:
                 tensors[f"{prefix}.{name}.weight"] = layer.dequantize().astype(np.float32)
                 if bias:

@@ -183,6 +183,20 @@ def test_outliers_raise_only_their_own_token_s_exponent(weights, golden):
         linears.run(["model.layers.0.mlp.up_proj"], 2 * x)
 
 
+def test_layers_with_the_same_codebooks_are_one_job(tmp_path, golden):
+    weights = FolderWeights(write_folder(tmp_path / "m", shared=True))
+    apart, joined = VqLinears(weights, golden), VqLinears(weights, golden)
+    apart.together = lambda names: [(name,) for name in names]
+    assert list(joined.load()) == weights.linears()
+    found = [logits(Decoder(weights, linears)) for linears in (joined, apart)]
+    assert different(*found) == 0
+    # q, k, v are one job, so are gate and up; their widths differ.
+    assert (joined.tally.jobs, apart.tally.jobs) == (8 * len(TOKENS), 14 * len(TOKENS))
+    assert joined.tally.linears == apart.tally.linears == 14 * len(TOKENS)
+    with Accelerator(preset("tiny"), "verilator", progress=False) as rtl:
+        assert different(logits(Decoder(weights, VqLinears(weights, rtl)), [3]), logits(Decoder(weights, apart), [3])) == 0
+
+
 def test_tokens_outside_the_vocabulary(weights, golden):
     decoder = Decoder(weights, VqLinears(weights, golden))
     with pytest.raises(InputError, match=r"tokens = \[258, -1\] must be one or more from 0 to 257"):

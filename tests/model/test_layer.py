@@ -1,5 +1,7 @@
 """What a VqLayer accepts, refuses and says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -132,6 +134,23 @@ def test_dequantize_of_groups(groups):
         group = layer.output_group(o // layer.outputs_per_group)
         assert np.array_equal(group.dequantize()[o % layer.outputs_per_group], weights[o])
     assert count == 224
+
+
+def test_stacked_layers_are_their_rows():
+    rng = np.random.default_rng(6)
+    first = VqLayer.random(rng, outputs=5, inputs=32, codebooks=2, index_bits=3, bias=True)
+    second = replace(VqLayer.random(rng, outputs=3, inputs=32, codebooks=2, index_bits=3, bias=True),
+                     codebooks=first.codebooks.copy())
+    both = VqLayer.stack([first, second])
+    assert np.array_equal(both.dequantize(), np.concatenate([first.dequantize(), second.dequantize()]))
+    assert both.bias.tolist() == [*first.bias, *second.bias] and both.outputs == 8
+    one_bit = first.codebooks.copy()
+    one_bit.view(np.uint16)[1, 2, 3] ^= 1
+    grouped = VqLayer.random(rng, outputs=3, inputs=32, codebooks=2, index_bits=3, bias=True, group_vectors=2)
+    for other in (replace(second, codebooks=one_bit), replace(second, bias=None), grouped):
+        assert not other.stacks_on(first)
+        with pytest.raises(InputError, match="cannot be stacked on VqLayer.5 x 32, 2x3, d=8, bias.: other codebooks"):
+            VqLayer.stack([first, second, other])
 
 
 def test_random_is_replayable_and_as_asked():

@@ -13,6 +13,8 @@ JOBS ?= 2
 LIBERTY ?=
 # Codebooks of a quantized model.
 CODEBOOKS ?= 4
+# 1: its layers of one input share codebooks, which the array then needs to go through once.
+SHARED ?= 1
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -65,8 +67,8 @@ test-full: $(STAMP) ## every test
 sim-layer: $(MODEL_STAMP) ## one layer of a real model through the simulated hardware
 	$(BIN)/eva-hw sim-layer $(if $(filter command line,$(origin PRESET)),--preset $(PRESET)) $(if $(CONFIG),--config $(CONFIG))
 
-quantize-smollm2: $(MODEL_STAMP) ## SmolLM2-135M as an AQLM checkpoint in build/models/ (minutes), CODEBOOKS=4
-	$(BIN)/eva-hw quantize --out build/models/smollm2-$(CODEBOOKS)x8 --codebooks $(CODEBOOKS) --replace
+quantize-smollm2: $(MODEL_STAMP) ## SmolLM2-135M as an AQLM checkpoint in build/models/ (minutes), CODEBOOKS=4 SHARED=1
+	$(BIN)/eva-hw quantize --out build/models/smollm2-$(CODEBOOKS)x8 --codebooks $(CODEBOOKS) $(if $(filter 1,$(SHARED)),--share-codebooks) --replace
 
 # Made once: an interrupted quantization goes on where it was.
 build/models/smollm2-4x8/config.json: | $(MODEL_STAMP)

@@ -224,8 +224,8 @@ class Top(ControlWiring, GemmWiring, CounterWiring, Block):
             self.audit.pop.eq(self.read.row_pop), self.audit.used.eq(self.row_assembler.used),
             self.row_assembler.more.eq(sequencer.more), self.row_assembler.pass_start.eq(sequencer.pass_start),
             self.row_assembler.pass_blocks.eq(sequencer.pass_blocks),
-            self.unpackers["bias"].start.eq(sequencer.value_start),
-            self.unpackers["scale"].start.eq(sequencer.value_start | drain.scale_start),
+            self.unpackers["bias"].start.eq(sequencer.value_end),
+            self.unpackers["scale"].start.eq(sequencer.value_end | drain.scale_end),
         ]
 
     def _wire_epilogue(self, m):

@@ -75,7 +75,6 @@ class EntryStreamer(Block):
         start = Signal()
         may_start = self._start(m, free, running, start)
         m.d.comb += [
-            last.eq(entry == (1 << part.index_bits) - 1),
             self.part.ready.eq(start),
             self.release.eq(running & last & part.job_last),
             self.consumed.eq(running & last & part.codebook_last),
@@ -84,53 +83,49 @@ class EntryStreamer(Block):
             start.eq(self.part.valid & may_start & (~running | last)),
         ]
         with m.If(running):
-            m.d.sync += entry.eq(entry + 1)
+            # Known beforehand, for much depends on it; no codebook has a single entry.
+            m.d.sync += [entry.eq(entry + 1), last.eq(entry + 2 == 1 << part.index_bits)]
             with m.If(last):
                 m.d.sync += running.eq(0)
                 with m.If(part.pass_last):
                     m.d.sync += buffer.eq(~buffer)
         with m.If(start):
-            m.d.sync += [running.eq(1), entry.eq(0), part.eq(self.part.payload)]
+            m.d.sync += [running.eq(1), entry.eq(0), last.eq(0), part.eq(self.part.payload)]
         m.d.sync += free.eq(free + self.oc_free - (start & self.part.payload.pass_first))
         self._read(m, part, entry, running, last, buffer)
         return m
 
     def _start(self, m, free, running, start):
         """When the next part may begin; keeps the timers of loading and draining."""
-        settle = Signal(range(self.load + 2))
-        waiting = Signal(range(self.reload + 4))
-        flying = Signal(range(self.drain + 4))
-        storing = Signal(range(self.resume + 1))
         may_start = Signal()
         head = self.part.payload
         most = exact_log2(self.config.groups)  # groups that can be joined
         words_log2 = Mux(head.words_log2 > most, most, head.words_log2)
         same = (head.exponent == self.exponent) & (words_log2 == self.words_log2)
-        stored = (head.phase == 0) | (storing == 0)
-        m.d.comb += [
-            self.busy.eq(running | (flying != 0)),
-            may_start.eq(~self.hold & (settle == 0) & ((free != 0) | ~head.pass_first) & stored
-                         & (same | ((flying == 0) & ~running))),
-            self.may_load.eq((waiting == 0) & ~self.part.valid),
-        ]
         # A part is offered as its last word enters the array; only then does the settling time start.
-        with m.If(~self.part.valid | start):
-            m.d.sync += settle.eq(self.load)
-        with m.Elif(settle != 0):
-            m.d.sync += settle.eq(settle - 1)
+        settling = self._timer(m, "settling", ~self.part.valid | start, self.load)
+        waiting = self._timer(m, "waiting", start, self.reload + 3)
+        storing = self._timer(m, "storing", start, max(0, self.resume - 1))
+        flying = self._timer(m, "flying", running, self.drain + 3)
+        stored = (head.phase == 0) | ~storing
+        m.d.comb += [
+            self.busy.eq(running | flying),
+            may_start.eq(~self.hold & ~settling & ((free != 0) | ~head.pass_first) & stored & (same | (~flying & ~running))),
+            self.may_load.eq(~waiting & ~self.part.valid),
+        ]
         with m.If(start):
-            m.d.sync += [waiting.eq(self.reload + 3), self.exponent.eq(head.exponent), self.words_log2.eq(words_log2)]
-        with m.Elif(waiting != 0):
-            m.d.sync += waiting.eq(waiting - 1)
-        with m.If(start):
-            m.d.sync += storing.eq(max(0, self.resume - 1))
-        with m.Elif(storing != 0):
-            m.d.sync += storing.eq(storing - 1)
-        with m.If(running):
-            m.d.sync += flying.eq(self.drain + 3)
-        with m.Elif(flying != 0):
-            m.d.sync += flying.eq(flying - 1)
+            m.d.sync += [self.exponent.eq(head.exponent), self.words_log2.eq(words_log2)]
         return may_start
+
+    @staticmethod
+    def _timer(m, name, restart, cycles):
+        """A register that is high for ``cycles`` cycles after each one with ``restart``."""
+        left, high = Signal(range(cycles + 1), name=f"{name}_left"), Signal(name=name)
+        with m.If(restart):
+            m.d.sync += [left.eq(cycles), high.eq(cycles > 0)]
+        with m.Elif(high):
+            m.d.sync += [left.eq(left - 1), high.eq(left != 1)]
+        return high
 
     def _read(self, m, part, entry, running, last, buffer):
         """Address, two register stages, and the distribution of an entry's words to the groups."""

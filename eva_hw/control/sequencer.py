@@ -29,7 +29,8 @@ class Sequencer(Block):
     -------
     valid, job, next : the job table's stage ``sequence``.
     pass_info, oc_done : stream of PassLayout; pulse for each OC buffer that was filled. ``oc_free``: consumed.
-    row, more, pass_start, pass_blocks : the row assembler. scale, bias, value_start : the unpackers.
+    row, more, pass_start, pass_blocks : the row assembler. scale, bias : the unpackers; ``value_end``: pulse in the
+        cycle after a job's last row, what is left of their beats is not of the next job.
     e_* : the epilogue's inputs.
     reserve, chunk_free : the output packer's room. y_end, y_fp32 : with each output, to the packer.
     active, turn, stall_row, stall_oc, stall_scale, stall_out : for the counters, exactly one of them while ``valid``:
@@ -44,7 +45,7 @@ class Sequencer(Block):
             "pass_info": In(stream.Signature(PassLayout(config))), "oc_done": In(1), "oc_free": Out(1),
             "row": In(stream.Signature(config.eu_lanes * 8)),
             "more": Out(1), "pass_start": Out(1), "pass_blocks": Out(range(1, config.blocks + 1)),
-            "scale": In(stream.Signature(16)), "bias": In(stream.Signature(16)), "value_start": Out(1),
+            "scale": In(stream.Signature(16)), "bias": In(stream.Signature(16)), "value_end": Out(1),
             "e_valid": Out(1), "e_first": Out(1), "e_last": Out(1), "e_addr": Out(range(config.acc_depth)),
             "e_buffer": Out(1), "e_blocks": Out(range(1, config.blocks + 1)), "e_index": Out(config.eu_lanes * 8),
             "e_scale": Out(16), "e_bias": Out(16), "e_exponent": Out(5), "e_fp32": Out(1),
@@ -73,11 +74,10 @@ class Sequencer(Block):
             there.eq(self.pass_info.valid & (full != 0)),
             start.eq(~running & self.valid & there & (wait == 0)),
             self.pass_info.ready.eq(start), self.pass_start.eq(start),
-            self.value_start.eq(start & fresh),
             self.more.eq(running), self.pass_blocks.eq(info.blocks),
             self.oc_free.eq(issue & last_row),
         ]
-        m.d.sync += full.eq(full + self.oc_done - self.oc_free)
+        m.d.sync += [full.eq(full + self.oc_done - self.oc_free), self.value_end.eq(self.next)]
         with m.If(wait != 0):
             m.d.sync += wait.eq(wait - 1)
         with m.If(start):

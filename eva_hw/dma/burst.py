@@ -1,13 +1,14 @@
 """Commands into bursts: the one place where burst lengths, 4 KiB pages and address windows are worked out."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, exact_log2
 
-from ..emit import Block
+from ..emit import Block, place
 from .axi import PAGE_BYTES
 from .command import BEATS_BITS
+from .queue import FlopQueue
 
 __all__ = ["BurstSplitter"]
 
@@ -15,9 +16,9 @@ __all__ = ["BurstSplitter"]
 class BurstSplitter(Block):
     """Splits commands into INCR bursts of at most ``max_beats`` that do not cross 4 KiB.
 
-    Bursts are as long as those two limits and the command allow. One burst per cycle, also from one
-    command to the next; 3 cycles from a command's handshake to its first burst. A command of no beats
-    gives no burst.
+    Bursts are as long as those two limits and the command allow. One burst per cycle, and a cycle more between commands
+    (none if ``max_beats`` is 1); 3 cycles from a command's handshake to its first burst. A command of no beats gives no
+    burst. No path leads from ``o.ready`` to ``cmd.ready``, nor to the stages in front: two bursts wait at the output.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class BurstSplitter(Block):
     win_first, win_last : In(address)
         The window, inclusive, in bytes.
     clear : In(1)
-        Level: forgets everything; commands are accepted and dropped.
+        Level: forgets everything; from its second cycle on commands are accepted and dropped.
     """
 
     def __init__(self, config, max_beats, tag_bits):
@@ -81,16 +82,18 @@ class BurstSplitter(Block):
         room = Signal(range(self.max_beats + 1))
         beats = Signal.like(room)
         final, advance, cut_free, check_free = Signal(), Signal(), Signal(), Signal()
+        layout = self.o.payload.shape()
+        checked = place(m, "checked", FlopQueue(2, layout.size), rst=ResetSignal() | self.clear)
         m.d.comb += [
             to_boundary.eq((1 << page_bits) - at[:page_bits]),
             room.eq(to_boundary if self.max_beats == 1 << page_bits
                     else Mux(to_boundary < self.max_beats, to_boundary, self.max_beats)),
             final.eq(left <= room),
             beats.eq(Mux(final, left, room)),
-            check_free.eq(~self.o.valid | self.o.ready),
+            check_free.eq(checked.i.ready),
             cut_free.eq(~cut | check_free),
             advance.eq(active & cut_free),
-            self.cmd.ready.eq(self.clear | ~active | (advance & final)),
+            self.cmd.ready.eq(~active | (advance & final if self.max_beats == 1 else 0)),
         ]
         with m.If(self.cmd.ready):
             command = self.cmd.payload
@@ -98,6 +101,8 @@ class BurstSplitter(Block):
                          left.eq(command.beats), tag.eq(command.tag)]
         with m.Elif(advance):
             m.d.sync += [at.eq(at + beats), left.eq(left - beats)]
+            if self.max_beats > 1:
+                m.d.sync += active.eq(~final)
         with m.If(cut_free):
             m.d.sync += [cut.eq(active), cut_at.eq(at), cut_length.eq(beats - 1), cut_last.eq(final), cut_tag.eq(tag)]
 
@@ -106,15 +111,14 @@ class BurstSplitter(Block):
         m.d.comb += last_offset.eq(cut_at[:page_bits] + cut_length)
         first_byte = Cat(*([0] * self.byte_bits), cut_at[:beat_bits])
         last_byte = Cat(*([1] * self.byte_bits), last_offset, cut_at[page_bits:beat_bits])
-        burst = Signal(self.o.payload.shape(), reset_less=True)
-        m.d.comb += self.o.payload.eq(burst)
-        with m.If(check_free):
-            m.d.sync += [
-                self.o.valid.eq(cut),
-                burst.addr.eq(first_byte), burst.length.eq(cut_length), burst.last.eq(cut_last),
-                burst.inside.eq((first_byte >= self.win_first) & (last_byte <= self.win_last) & ~cut_at[-1]),
-                burst.tag.eq(cut_tag),
-            ]
+        burst = Signal(layout)
+        m.d.comb += [
+            burst.addr.eq(first_byte), burst.length.eq(cut_length), burst.last.eq(cut_last),
+            burst.inside.eq((first_byte >= self.win_first) & (last_byte <= self.win_last) & ~cut_at[-1]),
+            burst.tag.eq(cut_tag),
+            checked.i.valid.eq(cut), checked.i.payload.eq(burst),
+            self.o.valid.eq(checked.o.valid), self.o.payload.eq(checked.o.payload), checked.o.ready.eq(self.o.ready),
+        ]
         with m.If(self.clear):
-            m.d.sync += [active.eq(0), cut.eq(0), self.o.valid.eq(0)]
+            m.d.sync += [active.eq(0), cut.eq(0)]
         return m

@@ -53,8 +53,7 @@ class FlopQueue(Block):
                 shifted = self.i.payload
             else:
                 shifted = Mux(used[i + 1], entries[i + 1], self.i.payload)
-            with m.If(pop):
+            # Above an unused entry all are, so that one multiplexer serves both cases.
+            with m.If(pop | ~used[i]):
                 m.d.sync += entry.eq(shifted)
-            with m.Elif(~used[i]):
-                m.d.sync += entry.eq(self.i.payload)
         return m

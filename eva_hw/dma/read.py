@@ -160,11 +160,14 @@ class AxiReadDma(Block):
         if client.credits is not None:
             credits = Signal(range(client.credits + 1), init=client.credits, name=f"{client.name}_credits")
             fits = burst.length < credits
+            # A credit comes back a cycle late, so that the way from whoever empties the FIFO ends here.
+            popped = Signal(name=f"{client.name}_popped")
+            m.d.sync += popped.eq(self._port(client, "pop") & ~self._stop)
             with m.If(self._stop):
                 m.d.sync += credits.eq(client.credits)
             with m.Else():
-                used = Mux(issued, burst.length + 1, 0)
-                m.d.sync += credits.eq(credits + self._port(client, "pop") - used)
+                # Both sums are worked out beside the arbiter, and only picked behind it.
+                m.d.sync += credits.eq(Mux(issued, credits + popped - burst.length - 1, credits + popped))
         m.d.comb += [able.eq(live & burst.inside & fits), outside.eq(live & ~burst.inside & (waiting == 0))]
         return bursts, able, outside
 
@@ -182,7 +185,7 @@ class AxiReadDma(Block):
         inside = Signal()
         m.d.comb += [wanted[i].eq((able & room) | (outside & ~self._reporting))
                      for i, (_, able, outside) in enumerate(requests)]
-        m.d.comb += self._grant.eq(wanted & -wanted)
+        m.d.comb += self._grant.eq(Cat(w & ~wanted[:i].any() for i, w in enumerate(wanted)))
         for i, (bursts, _, _) in reversed(list(enumerate(requests))):
             burst = bursts.o.payload
             with m.If(wanted[i]):

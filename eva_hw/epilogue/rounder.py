@@ -2,6 +2,7 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from ..emit import Block
 from .pipe import delay, register
@@ -13,6 +14,8 @@ __all__ = ["SumRounder"]
 _FP16_MIN, _FP16_END = 127 - 14, 127 + 16
 #: A subnormal FP16 is shifted right by at most this: then less than half of its lowest bit is left.
 _DEEPEST = 12
+#: Bits of a group of the coarse shift, and groups that are kept behind it: a 25-bit result shifted by up to 15.
+_GROUP, _KEPT = 16, 3
 
 
 class SumRounder(Block):
@@ -50,8 +53,8 @@ class SumRounder(Block):
         magnitude = register(m, ((total ^ negative.replicate(len(total))) + negative)[:len(total)], "magnitude")
         exponent = register(m, self.i_exponent, "exponent_1")
         # 2, 3: highest bit to the top
-        coarse, exponent = _normalize(m, magnitude, exponent, (64, 32, 16), "coarse")
-        fine, exponent = _normalize(m, coarse, exponent, (8, 4, 2, 1), "fine")
+        coarse, exponent = _coarse(m, magnitude, exponent)
+        fine, exponent = _fine(m, coarse, exponent)
         # 4, 5
         fp32 = delay(m, self.i_fp32, 3, "fp32")
         fields, increment, huge = self._fields(m, fine, exponent, fp32)
@@ -108,13 +111,38 @@ class SumRounder(Block):
                      self.o_nan.eq(register(m, nan, "nan"))]
 
 
-def _normalize(m, value, exponent, steps, name):
-    """Shifts left by each step whose bits are all 0, counting down the exponent; one register behind them all."""
+def _coarse(m, value, exponent):
+    """Shifts left by whole groups of 16 bits until the top one is not 0 (at most seven), counting down the exponent.
+
+    Returns registers: the top three groups, with one bit below for all that is lower, and the exponent.
+    """
+    groups = -(-len(value) // _GROUP)
+    padded = Cat(Const(0, groups * _GROUP - len(value)), value)
+    taken = Signal(groups)  # bit k: the k-th group from the top is not 0
+    m.d.comb += taken.eq(Cat(padded.word_select(groups - 1 - k, _GROUP).any() for k in range(groups)))
+    shift, lower = Signal(range(groups)), Signal()
+    m.d.comb += shift.eq(groups - 1)
+    for k in reversed(range(groups)):
+        with m.If(taken[k]):
+            m.d.comb += [shift.eq(k), lower.eq(taken[k + _KEPT:].any())]
+    shifted = Cat(Const(0, (_KEPT - 1) * _GROUP), padded)
+    for bit in reversed(range(len(shift))):
+        # What later steps cannot bring to the top is no longer needed.
+        width = _GROUP * (_KEPT + (1 << bit) - 1)
+        step = Signal(width, name=f"shifted_{bit}")
+        m.d.comb += step.eq(Mux(shift[bit], (shifted << (_GROUP << bit))[:len(shifted)], shifted)[-width:])
+        shifted = step
+    return (register(m, Cat(lower, shifted), "coarse"),
+            register(m, (exponent - (shift << ceil_log2(_GROUP)))[:8], "coarse_exponent"))
+
+
+def _fine(m, value, exponent):
+    """Shifts left until the top bit is 1, by less than a group, counting down the exponent; one register behind."""
     width = len(value)
-    for step in steps:
+    for step in (8, 4, 2, 1):
         empty = Signal(name=f"empty_{step}")
-        shifted = Signal(width, name=f"shifted_{step}")
+        shifted = Signal(width, name=f"shifted_by_{step}")
         m.d.comb += empty.eq(~value[width - step:].any())
         m.d.comb += shifted.eq(Mux(empty, value << step, value))
         value, exponent = shifted, (exponent - Mux(empty, step, 0))[:8]
-    return register(m, value, name), register(m, exponent, f"{name}_exponent")
+    return register(m, value, "fine"), register(m, exponent, "fine_exponent")

@@ -23,8 +23,8 @@ class ScaleUnpacker(Block):
     -------
     i : input stream of ``axi_data_bits``; ``i.ready`` depends on ``o.ready``.
     o : output stream of 16 bits, valid in the same cycle as ``i`` (latency 0).
-    start : pulse before a job's first value is taken: the next value is the first of a beat. No value is offered in
-        its cycle; one that was offered before, and was a remainder of the last job, is withdrawn.
+    start : pulse between a job's last value and the next one's first: the next value is the first of a beat. No value
+        is taken in its cycle (``o.ready`` is ignored); one that is offered, and a remainder of the last job, is withdrawn.
     flush : level, with the flush of the FIFO in front: forgets that a beat was partly used.
     """
 
@@ -51,7 +51,7 @@ class ScaleUnpacker(Block):
             last.eq(at == values - 1),
             used.eq(at != 0),
             self.o.payload.eq(self.i.payload.word_select(at, 16)),
-            self.o.valid.eq(self.i.valid & ~self.start),
+            self.o.valid.eq(self.i.valid),
             # A partly used beat is still at the input: start takes it away.
             self.i.ready.eq((self.start & used) | (~self.start & last & self.o.ready)),
         ]

@@ -41,7 +41,7 @@ class GemmDrain(Block):
     acc_en, acc_buffer, acc_row, acc_col, acc_data : the accumulators' read port, by FP16 column.
     par_en, par_buffer, par_col, par_data : the column parameters' read port. Both have a latency of 1 cycle and keep
         what was read.
-    scale, scale_start : stream of row scales, a row each; pulse before a block's first one. None in INT32 jobs.
+    scale, scale_end : stream of row scales, a row each; pulse in the cycle after a block's last one. None in INT32 jobs.
     free, free_buffer : pulse: sums and parameters in that buffer have been read.
     reserve, chunk_free : the packer's room.
     o_valid, o_values, o_wide, o_end, o_job_end : values to the packer, ``latency`` cycles after they were read.
@@ -62,7 +62,7 @@ class GemmDrain(Block):
             "acc_en": Out(1), "acc_buffer": Out(1), "acc_row": Out(range(config.gemm_rows)), "acc_col": Out(column),
             "acc_data": In(WORD_SUMS * SUM_BITS),
             "par_en": Out(1), "par_buffer": Out(1), "par_col": Out(column), "par_data": In(COLUMN_BITS),
-            "scale": In(stream.Signature(16)), "scale_start": Out(1),
+            "scale": In(stream.Signature(16)), "scale_end": Out(1),
             "free": Out(1), "free_buffer": Out(1), "reserve": Out(1), "chunk_free": In(1),
             "o_valid": Out(1), "o_values": Out(32 * self.lanes), "o_wide": Out(1), "o_end": Out(1), "o_job_end": Out(1),
             "o_overflow": Out(1), "o_nan": Out(1),
@@ -114,13 +114,12 @@ class GemmDrain(Block):
         m.d.comb += [
             rest.eq(Mux(fresh, job.rows, left)),
             start.eq(~running & self.valid & (waiting != 0) & self.full.bit_select(buffer, 1)),
-            self.scale_start.eq(start & ~job.out_int32),
             row_end.eq(place_in_row == self.places - 1),
             end.eq(row_end & (row + 1 == count)),
             last_column.eq(column + 1 == job.column_tiles),
             job_end.eq(last_column & (left == count)),
         ]
-        m.d.sync += waiting.eq(waiting + self.block_done - start)
+        m.d.sync += [waiting.eq(waiting + self.block_done - start), self.scale_end.eq(issue & end & ~job.out_int32)]
         m.d.comb += [self.turn.eq(start), self.stall_oc.eq(~running & self.valid & (waiting == 0))]
         with m.If(start):
             m.d.sync += [running.eq(1), fresh.eq(0), row.eq(0), place_in_row.eq(0),

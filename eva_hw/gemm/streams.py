@@ -18,8 +18,8 @@ class GemmStreamer(Block):
 
     After the last k tile of a column tile: its parameters, and (unless y is INT32) the row tile's row scales.
     The weight stream is asked for again for each row tile, the activations again for each column tile. After a
-    fence the activations wait until the job is the oldest. At best one k tile per cycle, and 2 more cycles per column
-    tile.
+    fence the activations wait until the job is the oldest. At best one k tile per cycle, 2 more cycles per column
+    tile, and one per row tile.
 
     Members
     -------
@@ -47,13 +47,14 @@ class GemmStreamer(Block):
         left, column, k = counter("rows_left", COUNT_BITS), counter("column", COUNT_BITS), counter("k", len(job.k_tiles))
         weight, activation, tile_x, scale = (counter(n, config.axi_addr_bits)
                                              for n in ("weight", "activation", "tile_activations", "row_scales"))
-        rows, tile_beats, scale_beats = (Signal(COUNT_BITS, name=n) for n in ("rows", "tile_beats", "scale_beats"))
+        tile_beats, scale_beats = (Signal(COUNT_BITS, name=n) for n in ("tile_beats", "scale_beats"))
         sent = Signal(2)
-        last_k, last_column, last_rows = Signal(), Signal(), Signal()
+        # Of registers, known one cycle after what they follow from has changed.
+        rows, last_column, last_rows = counter("rows", COUNT_BITS), counter("last_column", 1), counter("last_rows", 1)
+        last_k = Signal()
         parameter_beats = GemmPlan(config, 1, 1, 1).parameter_beats
         m.d.comb += [
-            last_rows.eq(left <= job.tile), last_column.eq(column + 1 == job.column_tiles), last_k.eq(k + 1 == job.k_tiles),
-            rows.eq(Mux(last_rows, left, job.tile)),
+            last_k.eq(k + 1 == job.k_tiles),
             tile_beats.eq(((rows << exact_log2(config.rows)) + (config.beat_bytes - 1)) >> beat),
             scale_beats.eq(((rows << 1) + (config.beat_bytes - 1)) >> beat),
             self.activation_cmd.payload.addr.eq(activation), self.activation_cmd.payload.beats.eq(tile_beats),
@@ -61,6 +62,9 @@ class GemmStreamer(Block):
             self.scale_cmd.payload.addr.eq(scale), self.scale_cmd.payload.beats.eq(scale_beats),
             *(cmd.payload.job.eq(self.slot) for cmd in (self.activation_cmd, self.weight_cmd, self.scale_cmd)),
         ]
+
+        m.d.sync += [last_rows.eq(left <= job.tile), rows.eq(Mux(left <= job.tile, left, job.tile)),
+                     last_column.eq(column + 1 == job.column_tiles)]
 
         def both(first, second, *, gate=Const(1, 1), skip=Const(0, 1)):
             """Offers two commands until both are taken (the second when ``gate`` lets it, or not at all if ``skip``);
@@ -77,7 +81,9 @@ class GemmStreamer(Block):
                 m.d.sync += [left.eq(job.rows), column.eq(0), k.eq(0), weight.eq(job.weight_addr), scale.eq(job.scale_addr),
                              activation.eq(job.x_addr), tile_x.eq(job.x_addr)]
                 with m.If(self.valid):
-                    m.next = "TILE"
+                    m.next = "ROWS"
+            with m.State("ROWS"):
+                m.next = "TILE"
             with m.State("TILE"):
                 with m.If(both(self.weight_cmd, self.activation_cmd, gate=~job.fence | self.alone)):
                     m.d.sync += [k.eq(k + 1), weight.eq(weight + config.weight_tile_beats * config.beat_bytes),
@@ -95,6 +101,7 @@ class GemmStreamer(Block):
                 with m.If(last_column):
                     m.d.sync += [column.eq(0), weight.eq(job.weight_addr), left.eq(left - rows), tile_x.eq(activation),
                                  scale.eq(scale + (scale_beats << beat))]
+                    m.next = "ROWS"
                     with m.If(last_rows):
                         m.d.comb += self.next.eq(1)
                         m.next = "IDLE"

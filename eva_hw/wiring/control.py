@@ -25,9 +25,8 @@ class ControlWiring:
             csr.irq_set.eq(Cat(table.irq, supervisor.error_irq)),
             csr.queue_head.eq(supervisor.head),
             csr.queue_done.eq(Mux(table.empty, supervisor.head, table.oldest_index)),
-            *(register.eq(Mux(valid, job["index"], supervisor.head)) for register, valid, job in (
-                (csr.queue_array, table.build_valid, table.build_job),
-                (csr.queue_result, table.sequence_valid, table.sequence_job))),
+            csr.queue_array.eq(Mux(table.build_waiting, table.build_index, supervisor.head)),
+            csr.queue_result.eq(Mux(table.sequence_waiting, table.sequence_index, supervisor.head)),
             csr.error_code.eq(supervisor.code), csr.error_tag.eq(supervisor.tag),
             csr.error_index.eq(supervisor.index),
             csr.error_addr_lo.eq(supervisor.addr[:32]), csr.error_addr_hi.eq(supervisor.addr[32:]),
@@ -41,6 +40,17 @@ class ControlWiring:
         supervisor, read, write, table, csr = self.supervisor, self.read, self.write, self.table, self.csr
         m.d.comb += [
             supervisor.advance.eq(self.fetch.advance),
+            supervisor.bad.eq(self.fetch.bad), supervisor.bad_field.eq(self.fetch.bad_field),
+            supervisor.bad_tag.eq(self.fetch.bad_tag),
+            supervisor.empty.eq(table.empty), supervisor.oldest_slot.eq(table.oldest_slot),
+            supervisor.oldest_index.eq(table.oldest_index), supervisor.oldest_tag.eq(table.oldest_tag),
+            supervisor.busy.eq(self.fetch.busy | ~table.empty),
+            supervisor.watchdog.eq(csr.watchdog),
+            supervisor.idle.eq(read.idle & write.idle),
+            supervisor.resume.eq(csr.command[0]),
+        ]
+        # What comes from far comes a cycle late: no job can end that soon after its error, and a flush is long.
+        m.d.sync += [
             supervisor.read_err_valid.eq(read.err_valid), supervisor.read_err_code.eq(read.err_code),
             supervisor.read_err_addr.eq(read.err_addr), supervisor.read_err_job.eq(read.err_job),
             supervisor.descriptor.eq(read.err_client == 0),
@@ -49,17 +59,10 @@ class ControlWiring:
             supervisor.audit_err_valid.eq(self.audit.error), supervisor.audit_err_job.eq(self.audit.error_job),
             supervisor.codebook_err_valid.eq(self.stationary.error),
             supervisor.codebook_err_job.eq(self.stationary.error_job),
-            supervisor.bad.eq(self.fetch.bad), supervisor.bad_field.eq(self.fetch.bad_field),
-            supervisor.bad_tag.eq(self.fetch.bad_tag),
-            supervisor.empty.eq(table.empty), supervisor.oldest_slot.eq(table.oldest_slot),
-            supervisor.oldest_index.eq(table.oldest_index), supervisor.oldest_tag.eq(table.oldest_tag),
-            supervisor.busy.eq(self.fetch.busy | ~table.empty),
-            supervisor.progress.eq(read.beat | write.beat | self.write.done | self.entries.active
-                                   | self.feeder.active | self.drain.o_valid | self.sequencer.active | self.fetch.advance),
-            supervisor.watchdog.eq(csr.watchdog),
-            supervisor.idle.eq(read.idle & write.idle),
-            supervisor.resume.eq(csr.command[0]),
             read.flush.eq(supervisor.flush), write.flush.eq(supervisor.flush),
+            supervisor.progress.eq(
+                read.beat | write.beat | write.done | self.entries.active | self.feeder.active | self.drain.o_valid
+                | self.sequencer.active | self.fetch.advance),
         ]
 
     def _wire_fetch(self, m):

@@ -19,7 +19,8 @@ class CounterWiring:
         stage = {"cycles_eu": sequencer.active, "cycles_drain": drain.active, "stall_row": sequencer.stall_row,
                  "cycles_turn": sequencer.turn | drain.turn,
                  **{n: getattr(sequencer, n) | getattr(drain, n) for n in ("stall_oc", "stall_scale", "stall_out")}}
-        m.d.comb += [
+        # Events are counted late, but all equally so, and they still add up.
+        m.d.sync += [
             activity.busy.eq(self.busy), activity.stage.eq(Cat(stage[name] for name in STAGE_EVENTS)),
             activity.more.eq(self.fetch.busy | (csr.control[0] & (self.supervisor.head != csr.queue_tail))),
             activity.room.eq(table.ready), activity.pending.eq(~table.empty),
@@ -30,9 +31,10 @@ class CounterWiring:
             activity.part_first.eq(stationary.part.payload.pass_first), activity.oc_free.eq(sequencer.oc_free),
             activity.loads.eq(stationary.x_en | stationary.pass_info.valid | ~stationary.may_load),
         ]
-        events = {"cycles_busy": self.busy, "read_beats": self.read.beat, "write_beats": self.write.beat,
+        events = {"cycles_busy": activity.busy, "read_beats": self.read.beat, "write_beats": self.write.beat,
                   "jobs": self.write_back.next,
                   **{name.lower(): activity.o_result[i] for i, name in enumerate(RESULT_SIDE)},
                   **{name.lower(): activity.o_array[i] for i, name in enumerate(ARRAY_SIDE)}}
-        m.d.comb += [counters.events.eq(Cat(events[name] for name in COUNTERS)), counters.clear.eq(csr.command[1])]
+        m.d.sync += counters.events.eq(Cat(events[name] for name in COUNTERS))
+        m.d.comb += counters.clear.eq(csr.command[1])
         m.d.comb += [getattr(csr, name).eq(getattr(counters, name)) for name in COUNTERS]

@@ -36,11 +36,13 @@ class GemmWiring:
             self.gemm_words["weight"].start.eq(feeder.weight_start),
             self.gemm_words["activation"].start.eq(feeder.activation_start),
             feeder.weight_beat.eq(self.read.weight_valid),
-            feeder.shadow_free.eq(self.entries.may_load), feeder.hold.eq(self.entries.active | self.entries.a_valid),
+            feeder.hold.eq(self.entries.active | self.entries.a_valid),
             parameters.w_en.eq(feeder.p_en), parameters.w_buffer.eq(feeder.p_buffer),
             parameters.w_addr.eq(feeder.p_addr), parameters.w_data.eq(feeder.p_data),
             parameters.w_done.eq(feeder.p_done), feeder.p_full.eq(parameters.full), feeder.free.eq(self.drain.free),
         ]
+        # A cycle late: a GEMM job is shown to the feeder two cycles after the last part of a VQ job was taken.
+        m.d.sync += feeder.shadow_free.eq(self.entries.may_load)
 
     def _wire_gemm_results(self, m):
         array, accumulator, drain, parameters, packer = (

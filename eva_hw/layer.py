@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from .errors import InputError, Problems
+from .layer_shape import LayerShape
 
 __all__ = ["MAX_CODEBOOKS", "MAX_INDEX_BITS", "VECTOR_LENGTHS", "VqLayer", "check_codebooks",
            "vector_count"]
@@ -39,7 +40,7 @@ def _listed(values):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class VqLayer:
+class VqLayer(LayerShape):
     """Weights ``W[o, v*d + i] = scales[o] * sum over c of codebooks[c, codes[o, v, c], i]``.
 
     Codebooks may be *grouped*, with P x Q sets of C codebooks: output o then uses set
@@ -123,34 +124,9 @@ class VqLayer:
     # Shape ----------------------------------------------------------------------------------
 
     @property
-    def outputs(self):
-        """N."""
-        return self.codes.shape[0]
-
-    @property
-    def inputs(self):
-        """K = V * d."""
-        return self.vectors * self.d
-
-    @property
-    def vectors(self):
-        """V, vectors of d inputs."""
-        return self.codes.shape[1]
-
-    @property
-    def codebook_count(self):
-        """C."""
-        return self.codes.shape[2]
-
-    @property
     def index_bits(self):
         """n: codebooks have 2^n entries."""
         return self.codebooks.shape[-2].bit_length() - 1
-
-    @property
-    def d(self):
-        """Inputs of one vector."""
-        return self.codebooks.shape[-1]
 
     @property
     def grouped_codebooks(self):

@@ -1,6 +1,19 @@
-"""A run in which nothing was tested is not a success."""
+"""For all tests: a run in which nothing was tested is not a success; how a command line is run."""
 
 import pytest
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command line; returns (exit code, stdout, stderr)."""
+    from eva_hw.cli.main import main
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+    return call
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,23 +5,11 @@ import tomllib
 
 import pytest
 
-from eva_hw.cli.main import main
 from eva_hw.config_file import load
 from eva_hw.presets import PRESETS
 
 
 NAMES = ", ".join(PRESETS)
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command line; returns (exit code, stdout, stderr)."""
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-    return call
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -2,19 +2,18 @@
 
 import numpy as np
 
-from ..llm.packages import need
 from .accuracy import EXPONENTS
 from .accuracy_arithmetic import ARITHMETICS
+from .picture import BLUE, GREY, picture
 
 __all__ = ["draw"]
 
-_BLUE, _GREY, _INK = "#2a6f97", "#c9ced6", "#22262b"
 _SHADES = ("#c9ced6", "#61a5c2", "#014f86")
 
 
 def _bars(axes, names, values, labels):
     places = np.arange(len(names))
-    axes.barh(places, values, 0.6, color=[_BLUE if name.startswith("this design") else _GREY for name in names])
+    axes.barh(places, values, 0.6, color=[BLUE if name.startswith("this design") else GREY for name in names])
     for place, value, label in zip(places, values, labels):
         axes.text(value, place, f" {label}", va="center", fontsize=8)
     axes.set_yticks(places, names)
@@ -42,13 +41,7 @@ def draw(figures, path):
     InputError
         If matplotlib is not installed.
     """
-    matplotlib = need("matplotlib")
-    matplotlib.use("Agg")
-    pyplot = need("matplotlib.pyplot")
-    with matplotlib.rc_context({"font.size": 9, "text.color": _INK, "axes.edgecolor": _INK,
-                                "axes.spines.top": False, "axes.spines.right": False}):
-        figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(15, 3.6), layout="constrained",
-                                                        width_ratios=[1.2, 1, 1])
+    with picture(path, 1, 3, figsize=(15, 3.6), width_ratios=[1.2, 1, 1]) as (_, (left, middle, right)):
         errors = figures["rel_rms_vs_float64"]
         overall = [1e4 * kinds["all"] for kinds in errors.values()]
         _bars(left, [ARITHMETICS[name][1] for name in errors], overall, [
@@ -65,5 +58,3 @@ def draw(figures, path):
               [f"{value:+.4f} % ({found[name]:.4f})" for name, value in zip(held, off)])
         right.set_xlabel("difference of perplexity from float32's, %")
         right.set_title(f"{found['tokens']} tokens; float32, same weights: {found['float32']:.4f}")
-        figure.savefig(path, dpi=130)
-        pyplot.close(figure)

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from ..llm.packages import need
+from .picture import BLUE, GREY, INK, LIGHT, picture
 
 __all__ = ["draw"]
-
-_BLUE, _LIGHT, _GREY, _INK = "#2a6f97", "#89c2d9", "#c9ced6", "#22262b"
 
 
 def draw(rows, path):
@@ -17,33 +15,26 @@ def draw(rows, path):
     InputError
         If matplotlib is not installed.
     """
-    matplotlib = need("matplotlib")
-    matplotlib.use("Agg")
-    pyplot = need("matplotlib.pyplot")
     key = lambda r: (r["workload"], r["preset"], r["batch"], r["bandwidth"], r["stall_probability"])  # noqa: E731
     cases = list(dict.fromkeys(map(key, rows)))
     places = np.arange(len(cases))
     ratio = lambda case, test, name: next(  # noqa: E731
         (r[name] or 0) / r["roofline_cycles"] for r in rows if key(r) == case and test(r))
-    series = (("paper's model", lambda r: True, "paper_model_cycles", _GREY),
-              ("RTL, fenced", lambda r: r["fenced"], "cycles", _BLUE),
-              ("RTL, queued", lambda r: not r["fenced"], "cycles", _LIGHT))
-    with matplotlib.rc_context({"font.size": 9, "text.color": _INK, "axes.edgecolor": _INK,
-                                "axes.spines.top": False, "axes.spines.right": False}):
-        figure, axes = pyplot.subplots(figsize=(9, 1.5 + 0.6 * len(cases)), layout="constrained")
+    series = (("paper's model", lambda r: True, "paper_model_cycles", GREY),
+              ("RTL, fenced", lambda r: r["fenced"], "cycles", BLUE),
+              ("RTL, queued", lambda r: not r["fenced"], "cycles", LIGHT))
+    with picture(path, figsize=(9, 1.5 + 0.6 * len(cases))) as (_, axes):
         for i, (label, test, name, colour) in enumerate(series):
             values = [ratio(case, test, name) for case in cases]
             axes.barh(places + 0.27 * (i - 1), values, 0.25, color=colour, label=label)
             for place, value in zip(places, values):
                 if value:
                     axes.text(value, place + 0.27 * (i - 1), f" {value:.3f}", va="center", fontsize=7)
-        axes.axvline(1, color=_INK, linewidth=0.8)
+        axes.axvline(1, color=INK, linewidth=0.8)
         axes.set_yticks(places, [_label(*case) for case in cases])
         axes.invert_yaxis()
         axes.set_xlabel("cycles / roofline (all bits to move, at the beats per cycle that the memory offers)")
         axes.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series))
-        figure.savefig(path, dpi=130)
-        pyplot.close(figure)
 
 
 def _label(workload, preset, batch, bandwidth, stall):

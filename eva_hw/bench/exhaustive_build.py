@@ -1,16 +1,14 @@
 """Builds the C++ arithmetic benches: Verilog, Verilator, one program per bench; each built once and kept."""
 
-import hashlib
 import os
-import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from ..emit import Library
 from ..errors import InputError
 from ..reports import ROOT
 from ..tools import verilator
+from ..tools.kept import kept
 from .exhaustive_tops import Chain, Converters, Pairs
 
 __all__ = ["BENCHES", "LANES", "SOURCES", "build", "build_oracle"]
@@ -57,32 +55,21 @@ def _headers():
     return [path.read_text() for path in sorted(SOURCES.glob("*.h"))]
 
 
-def _kept(stem, parts, make, folder, suffix=""):
-    """The file ``<stem>-<digest of parts>`` in the cache; ``make(work, file)`` makes it if it is not there."""
-    cache = ROOT / "build" / "exhaustive" if folder is None else Path(folder)
-    final = cache / f"{stem}-{hashlib.sha256(chr(0).join(map(str, parts)).encode()).hexdigest()[:16]}{suffix}"
-    if not final.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        # Made aside and renamed: an interrupted build must not be taken for a finished one.
-        work = Path(tempfile.mkdtemp(prefix=f".{stem}-", dir=cache))
-        try:
-            make(work, work / "made")
-            os.replace(work / "made", final)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    return final
+def _cache(folder):
+    return ROOT / "build" / "exhaustive" if folder is None else Path(folder)
 
 
 def _runtime(tool, include, folder):
     """Verilator's runtime, compiled once for all benches."""
-    def make(work, file):
+    def make(work):
         objects = []
         for name in ("verilated", "verilated_threads"):
             objects.append(work / f"{name}.o")
             _run(["g++", *_COMPILE_RUNTIME, *include, "-c", include[0][2:] + f"/{name}.cpp", "-o", objects[-1]])
-        _run(["ld", "-r", *objects, "-o", file])
+        _run(["ld", "-r", *objects, "-o", work / "made"])
+        return work / "made"
 
-    return _kept("runtime", [tool.version, *include], make, folder, ".o")
+    return kept(_cache(folder), "runtime", [tool.version, *include], make, ".o")
 
 
 def build(name, *, lanes=LANES, mutate=None, folder=None):
@@ -104,7 +91,7 @@ def build(name, *, lanes=LANES, mutate=None, folder=None):
     defines = [f"-D{key}={value}" for key, value in constants.items()]
     source, runtime = SOURCES / f"{name}.cpp", _runtime(tool, include, folder)
 
-    def make(work, file):
+    def make(work):
         for module, text in texts.items():
             (work / f"{module}.v").write_text(text)
         _run([tool.program, *_VERILATE, "--prefix", f"V{name}", "--top-module", top.module_name,
@@ -113,14 +100,19 @@ def build(name, *, lanes=LANES, mutate=None, folder=None):
         files = [*sorted((work / "obj").glob("*.cpp")), source]
         (work / "all.cpp").write_text("".join(f'#include "{path}"\n' for path in files))
         _run(["g++", *_COMPILE, *include, f"-I{work / 'obj'}", f"-I{SOURCES}", *defines, work / "all.cpp", runtime,
-              "-lpthread", "-o", file])
+              "-lpthread", "-o", work / "made"])
+        return work / "made"
 
-    return _kept(name, [tool.version, *_VERILATE, *_COMPILE, *defines, *texts.values(), *_headers(),
-                        source.read_text()], make, folder)
+    parts = [tool.version, *_VERILATE, *_COMPILE, *defines, *texts.values(), *_headers(), source.read_text()]
+    return kept(_cache(folder), name, parts, make)
 
 
 def build_oracle(folder=None):
     """The program that answers with the C++ oracle alone."""
     source = SOURCES / "oracle_filter.cpp"
-    return _kept("oracle", [*_COMPILE, *_headers(), source.read_text()],
-                 lambda work, file: _run(["g++", *_COMPILE, f"-I{SOURCES}", source, "-o", file]), folder)
+
+    def make(work):
+        _run(["g++", *_COMPILE, f"-I{SOURCES}", source, "-o", work / "made"])
+        return work / "made"
+
+    return kept(_cache(folder), "oracle", [*_COMPILE, *_headers(), source.read_text()], make)

@@ -2,18 +2,16 @@
 
 import numpy as np
 
-from ..llm.packages import need
+from .picture import BLUE, GREY, picture
 
 __all__ = ["draw"]
-
-_BLUE, _GREY, _INK = "#2a6f97", "#c9ced6", "#22262b"
 
 
 def _scatter(axes, run):
     exact, y = run.exact, run.y.astype(np.float64)
     reach = 1.05 * np.abs(exact).max()
-    axes.plot([-reach, reach], [-reach, reach], color=_GREY, linewidth=1, zorder=0)
-    axes.scatter(exact, y, s=5, color=_BLUE, alpha=0.6, linewidths=0)
+    axes.plot([-reach, reach], [-reach, reach], color=GREY, linewidth=1, zorder=0)
+    axes.scatter(exact, y, s=5, color=BLUE, alpha=0.6, linewidths=0)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="float64", ylabel="accelerator, FP16")
     axes.set_title(f"{run.name}, {run.layer.outputs} outputs\n{run.comparisons - run.mismatches} of {run.comparisons} "
                    f"bit-exact, relative rms error {run.relative_error:.1e}", fontsize=9)
@@ -21,8 +19,8 @@ def _scatter(axes, run):
 
 def _bars(axes, runs):
     places = np.arange(len(runs))
-    axes.barh(places - 0.19, [r.roofline_cycles or 0 for r in runs], 0.36, color=_GREY, label="roofline (bits to move)")
-    axes.barh(places + 0.19, [r.cycles or 0 for r in runs], 0.36, color=_BLUE, label="simulated")
+    axes.barh(places - 0.19, [r.roofline_cycles or 0 for r in runs], 0.36, color=GREY, label="roofline (bits to move)")
+    axes.barh(places + 0.19, [r.cycles or 0 for r in runs], 0.36, color=BLUE, label="simulated")
     for place, run in zip(places, runs):
         if run.utilisation:
             axes.text(run.cycles, place + 0.19, f" {run.cycles:,} ({run.utilisation:.0%} of roofline)", va="center",
@@ -43,17 +41,10 @@ def draw(runs, config, backend, path):
     InputError
         If matplotlib is not installed.
     """
-    matplotlib = need("matplotlib")
-    matplotlib.use("Agg")
-    pyplot = need("matplotlib.pyplot")
-    with matplotlib.rc_context({"font.size": 9, "text.color": _INK, "axes.edgecolor": _INK,
-                                "axes.spines.top": False, "axes.spines.right": False}):
-        figure, axes = pyplot.subplots(1, len(runs) + 1, figsize=(4.0 * len(runs) + 5.0, 4.0), layout="constrained",
-                                       width_ratios=[1] * len(runs) + [1.35])
+    size = 4.0 * len(runs) + 5.0, 4.0
+    with picture(path, 1, len(runs) + 1, figsize=size, width_ratios=[1] * len(runs) + [1.35]) as (figure, axes):
         for place, run in zip(axes, runs):
             _scatter(place, run)
         _bars(axes[-1], runs)
         figure.suptitle("Layers of a real model, quantized to 2 codebooks of 256 entries, "
                         f"on {config.name} ({backend})", fontsize=10)
-        figure.savefig(path, dpi=130)
-        pyplot.close(figure)

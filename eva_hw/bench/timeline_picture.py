@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from ..llm.packages import need
+from .picture import GREY, INK, picture
 from .timeline import SAMPLED
 
 __all__ = ["draw"]
 
 #: Bars that a row can show.
 _BARS = 260
-_INK, _GREY = "#22262b", "#c9ced6"
 _COLOURS = ("#2a6f97", "#e07a5f", "#81b29a", "#f2cc8f", "#6d597a", "#5fa8d3", "#b56576", "#84a59d")
 #: (label, counters of one row, the stage that tells whose job it is).
 _ROWS = (("array", ("CYCLES_ARRAY",), "array"), ("EU, drain", ("CYCLES_EU", "CYCLES_DRAIN"), "result"),
@@ -24,13 +23,8 @@ def draw(timeline, title, path):
     InputError
         If matplotlib is not installed.
     """
-    matplotlib = need("matplotlib")
-    matplotlib.use("Agg")
-    pyplot = need("matplotlib.pyplot")
     timeline = timeline.merged(_BARS)
-    with matplotlib.rc_context({"font.size": 8, "text.color": _INK, "axes.edgecolor": _GREY,
-                                "axes.spines.top": False, "axes.spines.right": False}):
-        figure, rows = pyplot.subplots(len(_ROWS), figsize=(11, 5), sharex=True, layout="constrained")
+    with picture(path, len(_ROWS), font_size=8, edge=GREY, figsize=(11, 5), sharex=True) as (figure, rows):
         for axes, (label, names, stage) in zip(rows, _ROWS):
             share = np.sum([timeline.utilisation(name) for name in names], axis=0)
             busy = sum(sum(timeline.counts[name]) for name in names) / timeline.edges[-1]
@@ -39,20 +33,18 @@ def draw(timeline, title, path):
             axes.set_ylim(0, 1.05)
             axes.set_yticks([0, 0.5, 1], ["0", "", "1"])
             for end in timeline.finished("done")[:-1]:
-                axes.axvline(end, color=_GREY, linewidth=0.8)
+                axes.axvline(end, color=GREY, linewidth=0.8)
         _name_jobs(rows[0], timeline)
         rows[-1].set_xlabel("busy cycles; height: share of each bin's cycles; grey lines: a job is complete")
         rows[-1].set_xlim(0, timeline.edges[-1])
         figure.suptitle(title, fontsize=10)
-        figure.savefig(path, dpi=130)
-        pyplot.close(figure)
 
 
 def _areas(axes, timeline, share, stage):
     """One area per job, in its colour, or one for all."""
     left, right = np.array(timeline.edges[:-1]), np.array(timeline.edges[1:])
     if stage is None:
-        axes.stairs(share, timeline.edges, fill=True, color=_INK, alpha=0.55)
+        axes.stairs(share, timeline.edges, fill=True, color=INK, alpha=0.55)
         return
     # A bin belongs to the first job that is not behind the stage as it begins.
     at = np.array([0, *timeline.stages[stage][:-1]])

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..layer import MAX_CODEBOOKS, MAX_INDEX_BITS, VECTOR_LENGTHS, VqLayer
+from ..layer_shape import LayerShape
 from .floats import FLOAT_KINDS, to_float16
 from .stored import StoredTensor
 
@@ -32,7 +33,7 @@ _CHUNK = 1 << 19
 
 
 @dataclass(frozen=True)
-class LayerTensors:
+class LayerTensors(LayerShape):
     """A layer whose tensors have types and shapes that fit together; their values are not read yet."""
 
     name: str
@@ -43,29 +44,9 @@ class LayerTensors:
     groups: StoredTensor | None = None
 
     @property
-    def outputs(self):
-        """N."""
-        return self.codes.shape[0]
-
-    @property
-    def inputs(self):
-        """K."""
-        return self.codes.shape[1] * self.d
-
-    @property
-    def codebook_count(self):
-        """C."""
-        return self.codes.shape[2]
-
-    @property
     def index_bits(self):
         """n."""
         return self.codebooks.shape[-3].bit_length() - 1
-
-    @property
-    def d(self):
-        """Inputs of one vector."""
-        return self.codebooks.shape[-1]
 
     @property
     def sets(self):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from eva_hw import reports
-from eva_hw.cli.main import main
 from eva_hw.formats.aqlm import open_checkpoint
 from eva_hw.formats.floats import to_float16
 from eva_hw.formats.importer import import_checkpoint
@@ -17,16 +16,10 @@ VARIANT = (2, 8, 8)
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Runs a command line; returns (exit code, stdout, stderr). Its reports go to ``tmp_path``."""
+def run(run, monkeypatch, tmp_path):
+    """The command line's reports go to ``tmp_path``."""
     monkeypatch.setattr(reports, "ROOT", tmp_path)
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-    return call
+    return run
 
 
 def _folder(path, layers=3, floats="BF16", shards=2, **options):

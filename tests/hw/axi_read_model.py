@@ -4,13 +4,12 @@ from collections import deque
 
 from cocotb.triggers import FallingEdge, RisingEdge
 
-from sim.axi import AxiMemory, SparseMemory
+from sim.axi import SparseMemory
 
+from .axi_bench import REGION, AxiBench
 from .axi_units import PAGE, bursts
 
 __all__ = ["Client", "ReadBench"]
-
-REGION = 4 * PAGE
 
 
 class Client:
@@ -28,12 +27,11 @@ class Client:
         self.popped = self.asked = 0
 
 
-class ReadBench:
+class ReadBench(AxiBench):
     """Unit ``index`` of the bundle. ``pop_rate``: how fast FIFOs drain; ``cmd_rate``: how fast commands come."""
 
     def __init__(self, dut, index, spec, random, board, *, rates=None, latency=1, pop_rate=0.7, cmd_rate=0.7):
-        self.dut, self.unit, self.random, self.board = dut, f"u{index}_", random, board
-        self.size, self.addr_bits, self.limit = spec["data_bits"] // 8, spec["addr_bits"], spec["limit"]
+        super().__init__(dut, index, spec, random, board)
         self.pop_rate, self.cmd_rate = pop_rate, cmd_rate
         self.memory = SparseMemory()
         # Regions far apart, so that an address tells its client and all address bits move.
@@ -41,33 +39,25 @@ class ReadBench:
                         for i, (name, credits) in enumerate(spec["clients"])]
         for c in self.clients:
             self.memory.write(c.base, random.randbytes(REGION))
-        self.slave = AxiMemory(dut, self.unit + "m_axi", random, memory=self.memory, latency=latency, rates=rates)
-        self.errors, self.cycle, self.beats, self.flushing = [], 0, 0, False
-        self.events = {}
-        self.set(flush=0, win_first=0, win_last=(1 << self.addr_bits) - 1)
+        self.connect(self.memory, latency, rates)
+        self.cycle, self.events = 0, {}
         for c in self.clients:
             self.set(**{f"{c.name}_cmd_valid": 0, f"{c.name}_cmd_payload": 0})
             if c.credits is not None:
                 self.set(**{f"{c.name}_pop": 0})
 
-    def set(self, **values):
-        for name, value in values.items():
-            getattr(self.dut, self.unit + name).value = value
-
-    def get(self, name):
-        return int(getattr(self.dut, self.unit + name).value)
+    def longest(self, client):
+        """The longest burst that the engine asks for on behalf of ``client``: so long that two fit its FIFO."""
+        return self.limit if client.credits is None else min(self.limit, max(1, client.credits // 2))
 
     def command(self, client, addr, beats, job):
         client.commands.append((addr, beats, job))
 
     def random_command(self, client, most=80):
         """A command within the client's region, often across or up to a page boundary."""
-        size, some = self.size, self.random.randint(1, most)
-        beats = min(self.random.choice([0, 1, 2, some, some]), PAGE // size * 3)
-        near = self.random.randint(1, 2) * PAGE - self.random.randint(0, beats + 2) * size
-        addr = near if self.random.random() < 0.6 else self.random.randrange(0, REGION // size - beats) * size
-        addr = max(0, min(addr, REGION - beats * size))
-        self.command(client, client.base + addr, beats, self.random.randrange(4))
+        some = self.random.randint(1, most)
+        beats = min(self.random.choice([0, 1, 2, some, some]), PAGE // self.size * 3)
+        self.command(client, client.base + self.random_offset(beats), beats, self.random.randrange(4))
 
     async def run(self):
         """Drives and checks for ever."""
@@ -118,8 +108,7 @@ class ReadBench:
             assert c.held <= c.credits, f"{c.name}: {c.held} beats in a FIFO of {c.credits}"
 
     def _accept(self, c, addr, beats, job):
-        limit = self.limit if c.credits is None else min(self.limit, max(1, c.credits // 2))
-        c.pieces += bursts(addr, beats, self.size, limit)
+        c.pieces += bursts(addr, beats, self.size, self.longest(c))
         c.expected.extend((addr + k * self.size, int(k == beats - 1), job) for k in range(beats))
 
     def _error(self):
@@ -133,10 +122,6 @@ class ReadBench:
                          f"{c.name} error")
         c.expected.clear()
 
-    async def clock(self, cycles=1):
-        for _ in range(cycles):
-            await RisingEdge(self.dut.clk)
-
     async def settle(self, limit=60_000):
         """Waits until every command is worked off."""
         for _ in range(limit):
@@ -147,29 +132,19 @@ class ReadBench:
         owed = {c.name: (len(c.commands), len(c.expected)) for c in self.clients}
         raise AssertionError(f"{self.unit}: still owed after {limit} cycles: {owed}")
 
-    async def flush(self, cycles=None):
-        """Flushes, for ``cycles`` or until idle; everything starts anew."""
-        self.set(flush=1)
-        await self.clock()
-        self.flushing = True  # from now on: a beat taken before it may still come in its first cycle
-        if cycles is not None:
-            await self.clock(cycles - 1)
-        else:
-            await self.clock()
-            while not self.get("idle"):
-                await self.clock()
-        self.set(flush=0)
-        while not self.get("idle"):
-            await self.clock()
-        await self.clock(2)
-        self.flushing = False
+    def drop(self):
+        """A flush resets the clients too, and what they offer is withdrawn."""
+        for c in self.clients:
+            c.offered = None
+
+    def renew(self):
+        """After a flush."""
         for c in self.clients:
             c.reset()
         self.slave.reads.clear()
-        self.errors.clear()
 
-    def check_bursts(self):
-        """Each client's bursts, in order, are those of the reference. AR's address tells the client."""
+    def check_all_bursts(self):
+        """Each client's; AR's address tells the client."""
         for c in self.clients:
-            asked = [(b.addr, b.beats) for b in self.slave.reads if c.base <= b.addr < c.base + REGION]
-            self.board.equal(asked, c.pieces, f"{c.name} bursts")
+            asked = [b for b in self.slave.reads if c.base <= b.addr < c.base + REGION]
+            self.check_bursts(asked, c.pieces, f"{c.name} bursts")

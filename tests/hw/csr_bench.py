@@ -1,5 +1,7 @@
 """CsrBlock against the register table: every address, every access, byte strobes, interrupts, stalls."""
 
+import functools
+
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
 
@@ -82,34 +84,42 @@ class Bench:
             self.board.equal(seen, [], f"{name} pulses nobody wrote")
 
 
-@cocotb.test()
-async def reset_values(dut):
-    bench = Bench(dut, "reset", 1.0)
-    await bench.start()
+def with_bench(salt, rate):
+    """Makes ``async def name(bench)`` a cocotb test of that name."""
+    def wrap(one):
+        @cocotb.test()
+        @functools.wraps(one)
+        async def test(dut):
+            bench = Bench(dut, salt, rate)
+            await bench.start()
+            await one(bench)
+            bench.board.report()
+
+        return test
+
+    return wrap
+
+
+@with_bench("reset", 1.0)
+async def reset_values(bench):
     bench.check_outputs()
     for address in BY_ADDRESS:
         await bench.check_read(address)
-    bench.board.report()
 
 
-@cocotb.test()
-async def every_address(dut):
+@with_bench("addresses", 1.0)
+async def every_address(bench):
     """Reads and writes of every byte address: registers work, all else is refused and changes nothing."""
-    bench = Bench(dut, "addresses", 1.0)
-    await bench.start()
     for address in range(REGISTER_BYTES):
         await bench.check_write(address, bench.random.getrandbits(32))
         await bench.check_read(address)
         if address % 64 == 0:
             bench.check_outputs()
-    bench.board.report()
 
 
-@cocotb.test()
-async def random_accesses(dut):
+@with_bench("random", 0.5)
+async def random_accesses(bench):
     """AW and W in any order, strobes, changing inputs, stalls on every channel."""
-    bench = Bench(dut, "random", 0.5)
-    await bench.start()
     for _ in range(400):
         address = bench.random.choice([*BY_ADDRESS, bench.random.randrange(REGISTER_BYTES)])
         if bench.random.random() < 0.5:
@@ -118,21 +128,18 @@ async def random_accesses(dut):
         else:
             bench.change_inputs()
             await bench.check_read(address)
-    bench.board.report()
 
 
-@cocotb.test()
-async def interrupts(dut):
+@with_bench("irq", 1.0)
+async def interrupts(bench):
     """Set by hardware, cleared by ones; set wins when both come at once; other bits and bytes stay."""
-    bench = Bench(dut, "irq", 1.0)
-    await bench.start()
     address = REGISTERS["IRQ_STATUS"].address
     await bench.check_write(REGISTERS["CONTROL"].address, 2)
     for step in range(120):
         bits = bench.random.randrange(4)
-        dut.irq_set.value = bits
-        await RisingEdge(dut.clk)
-        dut.irq_set.value = 0
+        bench.dut.irq_set.value = bits
+        await RisingEdge(bench.dut.clk)
+        bench.dut.irq_set.value = 0
         bench.values["IRQ_STATUS"] |= bits
         await bench.check_read(address)
         await bench.check_write(address, bench.random.getrandbits(32), bench.random.randrange(16))
@@ -140,24 +147,21 @@ async def interrupts(dut):
         if step == 60:
             await bench.check_write(REGISTERS["CONTROL"].address, 1)
     # Held through the write: it cannot be cleared.
-    dut.irq_set.value = 1
+    bench.dut.irq_set.value = 1
     await bench.master.write(address, 3)
-    bench.board.equal(int(dut.irq_status.value), 1, "set wins")
-    bench.board.report()
+    bench.board.equal(int(bench.dut.irq_status.value), 1, "set wins")
 
 
-@cocotb.test()
-async def latency(dut):
-    bench = Bench(dut, "latency", 1.0)
-    await bench.start()
+@with_bench("latency", 1.0)
+async def latency(bench):
     seen = {}
 
     async def watch():
         cycle = 0
         while True:
-            await FallingEdge(dut.clk)
+            await FallingEdge(bench.dut.clk)
             for channel in ("aw", "ar", "b", "r"):
-                if int(getattr(dut, f"s_axil_{channel}valid").value):
+                if int(getattr(bench.dut, f"s_axil_{channel}valid").value):
                     seen.setdefault(channel, cycle)
             cycle += 1
 
@@ -167,4 +171,3 @@ async def latency(dut):
     bench.board.equal(seen["b"] - seen["aw"], parameters()["latency"], "AW and W to bvalid")
     bench.board.equal(seen["r"] - seen["ar"], parameters()["latency"], "AR to rvalid")
     task.cancel()
-    bench.board.report()

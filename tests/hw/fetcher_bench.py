@@ -11,7 +11,7 @@ from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 from eva_hw.abi.descriptor import DESCRIPTOR_BYTES, FIELDS, Opcode, encode
 from eva_hw.control.fetch import DescriptorFetcher
 from eva_hw.control.job import JOB_SLOTS, job_layout
-from eva_hw.control.table import STAGES
+from eva_hw.control.table import STAGE_FIELDS, STAGES, JobTable
 from eva_hw.dma import dma_command
 from eva_hw.presets import preset
 from sim.scoreboard import Scoreboard, parameters, rng
@@ -81,7 +81,8 @@ class Segment:
         self.memory, self.written, self.disposed = {}, 0, 0
         self.phase, self.due, self.beats = "idle", None, []
         self.jobs, self.raw, self.fence, self.completed = [], {}, 0, 0
-        self.pointers = dict.fromkeys(STAGES, 0)
+        self.alone = {}
+        self.pointers, self.shown = dict.fromkeys(STAGES, 0), dict.fromkeys(STAGES, False)
         self.irqs, self.run, self.cycle = [], 1, 0
         self.rates = {stage: random.choice([0.1, 0.5, 1.0]) for stage in STAGES}
         self.rates["write"] = write_rate
@@ -109,7 +110,7 @@ class Segment:
 
     def _moves(self, stage):
         """Whether ``stage`` is done with its job in this cycle."""
-        if self.pointers[stage] == len(self.jobs):
+        if not self.shown[stage]:
             return False
         if stage != "write":
             return self.random.random() < self.rates[stage]
@@ -154,24 +155,34 @@ class Segment:
     def _check_table(self):
         board, done = self.board, self.completed
         oldest = self.jobs[done] if done < len(self.jobs) else None
-        board.equal((self._get("empty"), self._get("oldest_slot"), self._get("alone")),
-                    (int(oldest is None), done % JOB_SLOTS, int(self.pointers["operands"] == done)), "table")
+        board.equal((self._get("empty"), self._get("oldest_slot")), (int(oldest is None), done % JOB_SLOTS), "table")
+        for name, port in (("operands", "alone"), ("rows", "rows_alone")):
+            if self.shown[name]:  # known a cycle late
+                board.equal(self._get(port), int(self.alone[name]), port)
         if oldest:
             board.equal((self._get("oldest_index"), self._get("oldest_tag")),
                         (oldest["index"], oldest["tag"]), "oldest job")
         for stage, pointer in self.pointers.items():
-            valid = pointer < len(self.jobs)
             board.equal((self._get(f"{stage}_valid"), self._get(f"{stage}_slot")),
-                        (int(valid), pointer % JOB_SLOTS), stage)
-            if valid:
-                self._check_job(pointer, self._get(f"{stage}_job"))
+                        (int(self.shown[stage]), pointer % JOB_SLOTS), stage)
+            if self.shown[stage]:
+                self._check_job(stage, pointer, self._get(f"{stage}_job"))
+            if stage in JobTable.INDEXED:
+                waiting = pointer < len(self.jobs)
+                board.equal(self._get(f"{stage}_waiting"), int(waiting), f"{stage}_waiting")
+                if waiting:
+                    board.equal(self._get(f"{stage}_index"), self.jobs[pointer]["index"], f"{stage}_index")
 
-    def _check_job(self, number, raw):
-        if number not in self.raw:
+    def _check_job(self, stage, number, raw):
+        """The stage's fields are the job's, and stay so; the others are 0."""
+        if (stage, number) not in self.raw:
             job, want = unpack(job_layout(self.config), raw), self.jobs[number]
-            self.board.equal({name: job[name] for name in want}, want, f"job {number}")
-            self.raw[number] = raw
-        self.board.equal(raw, self.raw[number], f"job {number} is the same for all stages")
+            mine = {name for name in STAGE_FIELDS[stage] if name in want}
+            self.board.equal({name: job[name] for name in mine}, {name: want[name] for name in mine}, f"job {number}")
+            self.board.equal({name: value for name, value in job.items() if name not in STAGE_FIELDS[stage] and value},
+                             {}, f"other fields, {stage}")
+            self.raw[stage, number] = raw
+        self.board.equal(raw, self.raw[stage, number], f"job {number} does not change, {stage}")
 
     # What this cycle changes ----------------------------------------------------------------
 
@@ -184,7 +195,9 @@ class Segment:
         self.board.equal(self._get("irq"), int(any(jobs <= done for jobs in self.irqs)), f"irq in cycle {self.cycle}")
         self.irqs = [jobs for jobs in self.irqs if jobs > done]
         self.seen["full"] += self.pushes and not self.room
+        self.alone = {stage: pointer == self.completed for stage, pointer in self.pointers.items()}
         for stage, moves in self.next.items():
+            self.shown[stage] = not moves if self.shown[stage] else self.pointers[stage] < len(self.jobs)
             self.pointers[stage] += moves
         self.completed = done
         self._step_fetcher()

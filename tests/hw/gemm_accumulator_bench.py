@@ -2,13 +2,11 @@
 
 import cocotb
 
-from eva_hw.config import Config
 from eva_hw.gemm.tag import GemmTag
-from sim.scoreboard import Scoreboard, parameters, rng
-from sim.streams import start
+from sim.scoreboard import parameters
 from sim.structs import pack
 
-from .unit import Unit, all_units
+from .unit import each_config
 
 EXTREMES = (0, 1, 0xFFFFFFFF, 0x7FFFFFFF, 0x80000000)
 
@@ -123,10 +121,5 @@ async def exercise(unit, config, board, random):
 
 @cocotb.test()
 async def blocks(dut):
-    board = Scoreboard()
-    configs = [Config.from_dict(c) for c in parameters()["configs"]]
     idle = dict.fromkeys(("i_valid", "i_tag", "i_sum", "r_en", "r_buffer", "r_row", "r_col"), 0)
-    units = [Unit(dut, k, **idle) for k in range(len(configs))]
-    await start(dut)
-    await all_units(exercise(u, c, board, rng(c.name)) for u, c in zip(units, configs))
-    board.report()
+    await each_config(dut, exercise, **idle)

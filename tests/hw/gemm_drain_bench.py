@@ -2,12 +2,10 @@
 
 import cocotb
 
-from eva_hw.config import Config
-from sim.scoreboard import Scoreboard, parameters, rng
-from sim.streams import start
+from sim.scoreboard import parameters
 
 from .gemm_drain_cases import OUTS, random_job
-from .unit import Unit, all_units
+from .unit import each_config
 
 NAMES = ("o_values", "o_wide", "o_end", "o_job_end", "o_overflow", "o_nan")
 
@@ -25,7 +23,7 @@ class Drain:
         self.full, self.current, self.at = 0, None, 0
         self.chunks, self.in_chunk, self.taken, self.scale_offered = 0, 0, 0, False
         self.issues, self.due, self.acc_next = [], {}, None
-        self.starts, self.active, self.seen = [], [], dict.fromkeys(EVENTS, 0)
+        self.ends, self.end_due, self.active, self.seen = 0, False, [], dict.fromkeys(EVENTS, 0)
 
     def add(self, *jobs):
         for job in jobs:
@@ -67,13 +65,14 @@ class Drain:
         self.unit.set(scale_valid=self.scale_offered, scale_payload=payload)
 
     def _check_start(self):
-        """A block may start only with sums and parameters; its scales begin a new beat."""
-        if self.unit.get("scale_start"):
-            number = self.freed
-            assert self.current is None, "scale_start within a block"
-            self.board.equal(self.blocks[number].out != "int32", True, "scale_start is for scaled outputs only")
-            self.current, self.taken, self.scale_offered = number, 0, False
-            self.starts.append(number)
+        """After a scaled block's last values its beat of scales ends. The next block starts only with sums and parameters."""
+        self.board.equal(self.unit.get("scale_end"), int(self.end_due), f"u{self.unit.index} scale_end")
+        self.ends += self.end_due
+        self.end_due = False
+        if self.unit.get("turn"):
+            self.board.equal(self.freed < min(self.done_seen, self.written_seen), True, "sums and parameters are complete")
+            assert self.current is None, "a block starts within a block"
+            self.current, self.taken, self.scale_offered = self.freed, 0, False
 
     def _check_issue(self, active):
         """What is read for the values of this cycle, and that it may be."""
@@ -118,6 +117,7 @@ class Drain:
         if end:
             board.equal(unit.get("free_buffer"), self.freed & 1, "free_buffer")
             self.freed, self.at, self.current = self.freed + 1, 0, None
+            self.end_due = block.out != "int32"
             self.job += block.job_end
 
     async def cycle(self):
@@ -198,7 +198,7 @@ async def exercise(unit, config, board, random):
         await drain.finish()
     assert all(drain.seen.values()), drain.seen
     scaled = [n for n, block in enumerate(drain.blocks) if block.out != "int32"]
-    board.equal(drain.starts, scaled, "scale_start of every scaled block")
+    board.equal(drain.ends, len(scaled), "scale_end of every scaled block")
     issues = [issue for block in drain.blocks for issue in block.issues]
     overflows, nans = sum(i[4] for i in issues), sum(i[5] for i in issues)
     assert overflows > 10 and nans > 10, f"only {overflows} overflows and {nans} NaNs"
@@ -206,11 +206,6 @@ async def exercise(unit, config, board, random):
 
 @cocotb.test()
 async def jobs(dut):
-    board = Scoreboard()
-    configs = [Config.from_dict(c) for c in parameters()["configs"]]
     idle = dict.fromkeys(("valid", "job", "block_done", "acc_data", "scale_valid", "scale_payload", "chunk_free",
                           "w_en", "w_buffer", "w_addr", "w_data", "w_done"), 0)
-    units = [Unit(dut, k, **idle) for k in range(len(configs))]
-    await start(dut)
-    await all_units(exercise(u, c, board, rng(c.name)) for u, c in zip(units, configs))
-    board.report()
+    await each_config(dut, exercise, **idle)

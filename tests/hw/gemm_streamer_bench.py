@@ -3,14 +3,12 @@
 import cocotb
 
 from eva_hw.abi.gemm import GemmPlan
-from eva_hw.config import Config
 from eva_hw.control.job import job_layout
 from eva_hw.dma import dma_command
-from sim.scoreboard import Scoreboard, parameters, rng
-from sim.streams import start
+from sim.scoreboard import parameters
 from sim.structs import pack, unpack
 
-from .unit import Unit, all_units
+from .unit import each_config
 
 CLIENTS = ("activation", "weight", "scale")
 
@@ -93,7 +91,7 @@ async def exercise(unit, config, board, random):
             board.equal(done, 0, "next without a job")
         slow = random.choice((*CLIENTS, None))
         rates = {client: 1.0 if full_speed else 0.1 if client == slow else 0.7 for client in CLIENTS}
-        until = unit.cycle + random.choice((0, 3, 40)) if job["fence"] and not full_speed else unit.cycle
+        until = unit.cycle + random.choice((0, 4, 41)) if job["fence"] and not full_speed else unit.cycle
         got, done, first = {client: [] for client in CLIENTS}, 0, unit.cycle
         while not done:
             assert unit.cycle < first + 20_000, f"u{unit.index} stuck in job {number}"
@@ -108,16 +106,11 @@ async def exercise(unit, config, board, random):
                 board.equal(command, want, f"u{unit.index} {client} command {index} of job {number}")
         if full_speed:
             tiles = len(plan.row_tiles) * plan.column_tiles
-            board.equal(unit.cycle - first, 1 + tiles * (plan.k_tiles + 2), f"u{unit.index} cycles of job {number}")
+            board.equal(unit.cycle - first, 1 + tiles * (plan.k_tiles + 2) + len(plan.row_tiles), f"u{unit.index} cycles of job {number}")
     assert streamer.held > 100, f"a fence held the activations for {streamer.held} cycles only"
 
 
 @cocotb.test()
 async def jobs(dut):
-    board = Scoreboard()
-    configs = [Config.from_dict(c) for c in parameters()["configs"]]
     idle = dict.fromkeys(("valid", "job", "slot", "alone", *(f"{client}_cmd_ready" for client in CLIENTS)), 0)
-    units = [Unit(dut, k, **idle) for k in range(len(configs))]
-    await start(dut)
-    await all_units(exercise(u, c, board, rng(c.name)) for u, c in zip(units, configs))
-    board.report()
+    await each_config(dut, exercise, **idle)

@@ -3,11 +3,8 @@
 import cocotb
 
 from eva_hw.abi.image import VqPlan
-from eva_hw.config import Config
-from sim.scoreboard import Scoreboard, parameters, rng
-from sim.streams import start
 
-from .unit import BeatSource, Unit, all_units
+from .unit import BeatSource, each_config
 
 
 class Passes:
@@ -137,10 +134,4 @@ async def exercise(unit, config, board, random):
 
 @cocotb.test()
 async def random_passes(dut):
-    board = Scoreboard()
-    idle = {"i_valid": 0, "i_payload": 0, "o_ready": 0, "more": 0, "pass_start": 0, "pass_blocks": 1, "flush": 0}
-    configs = [Config.from_dict(c) for c in parameters()["configs"]]
-    units = [Unit(dut, k, **idle) for k in range(len(configs))]
-    await start(dut)
-    await all_units(exercise(unit, config, board, rng(config.name)) for unit, config in zip(units, configs))
-    board.report()
+    await each_config(dut, exercise, i_valid=0, i_payload=0, o_ready=0, more=0, pass_start=0, pass_blocks=1, flush=0)

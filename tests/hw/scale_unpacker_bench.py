@@ -34,7 +34,7 @@ class Jobs:
         await unit.settle()
         self.source.check()
         valid = unit.get("o_valid")
-        self.board.equal(valid, int(bool(unit.driven["i_valid"]) and not start), f"u{unit.index} o_valid")
+        self.board.equal(valid, int(bool(unit.driven["i_valid"])), f"u{unit.index} o_valid")
         value = unit.get("o_payload") if valid else None
         if self.waiting is not None and not (start or flush):
             self.board.equal(value, self.waiting, f"u{unit.index} value that waits")

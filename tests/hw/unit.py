@@ -3,7 +3,11 @@
 import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
-__all__ = ["BeatSource", "Unit", "all_units"]
+from eva_hw.config import Config
+from sim.scoreboard import Scoreboard, parameters, rng
+from sim.streams import start
+
+__all__ = ["BeatSource", "Unit", "all_units", "each_config"]
 
 
 class Unit:
@@ -75,3 +79,16 @@ async def all_units(benches):
     """Runs the coroutines of all units at the same time, to their end."""
     for task in [cocotb.start_soon(bench) for bench in benches]:
         await task
+
+
+async def each_config(dut, exercise, **idle):
+    """Runs ``exercise(unit, config, board, random)`` with all units at the same time, and reports what they compared.
+
+    The parameter "configs" holds the units' configurations; ``idle`` are the values that their inputs begin with.
+    """
+    board = Scoreboard()
+    configs = [Config.from_dict(c) for c in parameters()["configs"]]
+    units = [Unit(dut, k, **idle) for k in range(len(configs))]
+    await start(dut)
+    await all_units(exercise(u, c, board, rng(c.name)) for u, c in zip(units, configs))
+    board.report()

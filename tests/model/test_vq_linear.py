@@ -140,18 +140,23 @@ def test_a_batch_is_its_rows(specials, fp32):
     assert tally.count == 3 * (5 * 50 + 3)
 
 
-def test_chunks_do_not_matter(monkeypatch):
-    """The memory bounds cut vectors and outputs anywhere; sums, specials and status stay the same."""
-    tally, rng = Tally(), np.random.default_rng(10)
-    layer = _layer(rng, 40, 12, 8, 2, 4, bias=False, specials=0.004, high=28)
-    x = random_bits(rng, (2, 96), high=28, specials=0.004).view(np.float16)
+def _cut(monkeypatch, tally, layer, x, sizes):
+    """Compares all results with those of tables and gathers of other sizes."""
     whole = vq_linear(layer, x)
-    for table, gather in ((1, 1), (200, 100), (333, 7), (1 << 22, 30)):
+    for table, gather in sizes:
         monkeypatch.setattr(vq, "_TABLE", table)
         monkeypatch.setattr(vq, "_GATHER", gather)
         part = vq_linear(layer, x)
         tally.equal(_bits(part.y), _bits(whole.y), f"chunks {table}, {gather}")
         tally.equal((part.oc_overflow, part.y_overflow, part.y_nan), (whole.oc_overflow, whole.y_overflow, whole.y_nan))
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    """The memory bounds cut vectors and outputs anywhere; sums, specials and status stay the same."""
+    tally, rng = Tally(), np.random.default_rng(10)
+    layer = _layer(rng, 40, 12, 8, 2, 4, bias=False, specials=0.004, high=28)
+    x = random_bits(rng, (2, 96), high=28, specials=0.004).view(np.float16)
+    _cut(monkeypatch, tally, layer, x, ((1, 1), (200, 100), (333, 7), (1 << 22, 30)))
     assert tally.count == 4 * 83
 
 
@@ -159,13 +164,7 @@ def test_chunks_of_groups_do_not_matter(monkeypatch):
     tally, rng = Tally(), np.random.default_rng(19)
     layer = _layer(rng, 41, 12, 8, 2, 3, bias=True, specials=0.004, high=28, groups=(3, 5))
     x = random_bits(rng, (2, 96), high=28, specials=0.004).view(np.float16)
-    whole = vq_linear(layer, x)
-    for table, gather in ((1, 1), (200, 100), (777, 7), (1 << 22, 30)):
-        monkeypatch.setattr(vq, "_TABLE", table)
-        monkeypatch.setattr(vq, "_GATHER", gather)
-        part = vq_linear(layer, x)
-        tally.equal(_bits(part.y), _bits(whole.y), f"chunks {table}, {gather}")
-        tally.equal((part.oc_overflow, part.y_overflow, part.y_nan), (whole.oc_overflow, whole.y_overflow, whole.y_nan))
+    _cut(monkeypatch, tally, layer, x, ((1, 1), (200, 100), (777, 7), (1 << 22, 30)))
     assert tally.count == 4 * 85
 
 

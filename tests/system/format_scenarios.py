@@ -6,18 +6,24 @@ from eva_hw.abi.registers import ErrorCode
 from eva_hw.compiler import plans_of
 from eva_hw.runtime import Job, MemoryTiming
 
-from .scenarios import Victims
+from .scenarios import victims_of
 from .support import random_layer, random_x
 
 __all__ = ["check", "mixed_queue", "slices_of_specials", "streamed_errors"]
 
 
-def check(bench, outputs, inputs, *, tokens=None, **options):
-    """One layer, bit for bit, with the array cycles, rows and beats that its plans have; returns its record."""
+def check(bench, outputs, inputs, *, tokens=None, everything=False, **options):
+    """One layer, bit for bit, with the array cycles, rows and beats that its plans have; returns its record.
+
+    ``everything`` asserts that it has output groups, column blocks, slices, streamed codebooks and several tiles.
+    """
     layer = random_layer(1, outputs, inputs, bias=True, **options)
     x = random_x(1, *((inputs,) if tokens is None else (tokens, inputs)))
     _, record = bench.linear(layer, x)
     plans, beat, lanes = plans_of(layer, bench.config), bench.config.beat_bytes, bench.config.batch_lanes
+    if everything:
+        assert len(plans) > 1 and len(plans[0].tiles) > 1
+        assert all(plan.column_blocks > 1 and plan.slices > 1 and plan.streamed for plan in plans)
     jobs = [min(lanes, (tokens or 1) - first) for first in range(0, tokens or 1, lanes)]
     # A fetched descriptor for every job, and one for the interrupt.
     beats = (len(jobs) * len(plans) + 1) * max(1, 128 // beat)
@@ -59,7 +65,7 @@ def mixed_queue(bench, layers, seeds=(1, 2)):
 def streamed_errors(bench, layer):
     """A bus error in the middle of a streamed job, codebooks that are not what the descriptor says; then all works."""
     before, beat = bench.compared, bench.config.beat_bytes
-    victims = Victims(bench, 100, layer)
+    victims = victims_of(bench, 100, layer)
     plan, = plans_of(layer, bench.config)
     assert plan.streamed and len(plan.tiles) > 1
     for where in (0, plan.codebook_beats // 2, plan.codebook_beats - 1):

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from eva_hw.abi.registers import ErrorCode
 from eva_hw.compiler import gemm_bus_beats
-from eva_hw.runtime import DeviceError, GemmJob, Job, MemoryTiming
+from eva_hw.runtime import GemmJob, Job, MemoryTiming
 
 from tests.gemm_cases import OUTS, gemm_job
 
-from .gemm_support import mixed_jobs, wanted
-from .support import random_layer, random_x
+from .gemm_support import mixed_jobs
+from .support import random_layer, random_x, wanted
+from .victims import Victims
 
 __all__ = ["bad_gemm_descriptors", "extremes", "gemm_bus_errors", "gemm_scales", "gemm_shapes", "gemm_stalls",
            "gemm_traffic", "gemm_windows", "longest_sum", "mixed_queues", "short_jobs"]
@@ -129,57 +129,18 @@ def gemm_traffic(bench, shape):
 # Errors -----------------------------------------------------------------------------------------
 
 
-class _Victims:
-    """A VQ layer, three GEMMs and a VQ layer; the middle GEMM is to fail, the others must come out right."""
-
-    VICTIM = 2
-
-    def __init__(self, bench, seed):
-        self.bench = bench
-        shape = (bench.config.gemm_rows + 3, 19, 11)
-        layer = random_layer(seed, 23, 48, index_bits=3, bias=True)
-        gemms = [gemm_job(seed + i, *shape, out, keep=True) for i, out in enumerate(("int32", "fp16", "fp32"))]
-        self.jobs = [Job(layer, random_x(seed, 48)), *gemms, Job(layer, random_x(seed + 1, 48))]
-        self.wanted = [wanted(job)[0] for job in self.jobs]
-        self.values = sum(want.size for want in self.wanted)
-        self.plan = self.jobs[self.VICTIM].plan(bench.config)
-
-    def prepare(self):
-        """The batch, and the victim's descriptor in it."""
-        batch = self.bench.accelerator.backend.prepare(self.jobs)
-        return batch, batch.descriptors[self.VICTIM]
-
-    def fails(self, batch, code):
-        """Runs ``batch``: the victim fails with ``code``, all others are right; returns the error."""
-        backend = self.bench.accelerator.backend
-        try:
-            backend.execute(batch)
-        except DeviceError as found:
-            error = found
-        else:
-            raise AssertionError(f"no error, {code.name} was due")
-        assert (error.code, error.job, error.tag, error.fatal) == (code, self.VICTIM, self.VICTIM, False), str(error)
-        results, _ = backend.resume()
-        for i, (y, want) in enumerate(zip(results, self.wanted, strict=True)):
-            if i == self.VICTIM:
-                assert y is None
-            else:
-                self.bench.same(y, want)
-        return error
-
-    def works(self):
-        """All are right now."""
-        self.bench.run(self.jobs)
-
-    @property
-    def per_failure(self):
-        """Comparisons of a failure and of the run after it."""
-        return 2 * self.values - self.wanted[self.VICTIM].size
+def _victims(bench, seed):
+    """A VQ layer, three GEMMs and a VQ layer; the middle GEMM is to fail."""
+    shape = (bench.config.gemm_rows + 3, 19, 11)
+    layer = random_layer(seed, 23, 48, index_bits=3, bias=True)
+    gemms = [gemm_job(seed + i, *shape, out, keep=True) for i, out in enumerate(("int32", "fp16", "fp32"))]
+    return Victims(bench, [Job(layer, random_x(seed, 48)), *gemms, Job(layer, random_x(seed + 1, 48))], 2)
 
 
 def _regions(victims, fields):
     """``{name: (address, bytes)}`` of the victim's operands and of its y."""
-    plan, beat = victims.plan, victims.bench.config.beat_bytes
+    config = victims.bench.config
+    plan, beat = victims.jobs[victims.victim].plan(config), config.beat_bytes
     return {"weight": (fields["weight_addr"], plan.weight_beats * beat), "x": (fields["x_addr"], plan.x_size),
             "scale": (fields["scale_addr"], -(-plan.rows * 2 // beat) * beat), "y": (fields["y_addr"], plan.y_size)}
 
@@ -187,20 +148,14 @@ def _regions(victims, fields):
 def gemm_bus_errors(bench):
     """An error answer for each operand, at its first, a middle and its last beat; returns failures asserted."""
     beat, failures = bench.config.beat_bytes, 0
-    victims = _Victims(bench, 50)
+    victims = _victims(bench, 50)
     before = bench.compared
     for name in ("weight", "x", "scale", "y"):
         for part in (0, 1, 2):
             batch, fields = victims.prepare()
             start, size = _regions(victims, fields)[name]
             at = start + (size // beat - 1) * part // 2 * beat
-            bench.device.add_fault(at, at + beat - 1, "error", read=name != "y", write=name == "y")
-            error = victims.fails(batch, ErrorCode.WRITE_BUS if name == "y" else ErrorCode.READ_BUS)
-            # A write response stands for its whole burst.
-            low = start if name == "y" else at
-            assert low <= error.address <= at, f"{name}: {error.address:#x} is not {at:#x}"
-            bench.device.clear_faults()
-            victims.works()
+            victims.meets_bus_error(name, batch, start, at)
             failures += 1
     assert bench.compared - before == failures * victims.per_failure > 0
     return failures
@@ -208,17 +163,11 @@ def gemm_bus_errors(bench):
 
 def gemm_windows(bench):
     """Each operand, and y, moved outside the windows: nothing is asked for or written there."""
-    failures, victims = 0, _Victims(bench, 60)
+    failures, victims = 0, _victims(bench, 60)
     before = bench.compared
     for name in ("weight", "x", "scale", "y"):
         for outside in ("below", "above"):
-            batch, fields = victims.prepare()
-            window = batch.write_window if name == "y" else batch.read_window
-            wrong = (window[0] - 4096 if outside == "below" else window[1] + 1 + 4095) // 4096 * 4096
-            fields[f"{name}_addr"] = wrong
-            error = victims.fails(batch, ErrorCode.WRITE_WINDOW if name == "y" else ErrorCode.READ_WINDOW)
-            assert error.address == wrong, f"{name} {outside}: {error.address:#x} is not {wrong:#x}"
-            victims.works()
+            victims.leaves_window(name, outside)
             failures += 1
     assert bench.compared - before == failures * victims.per_failure > 0
     return failures
@@ -226,17 +175,14 @@ def gemm_windows(bench):
 
 def bad_gemm_descriptors(bench):
     """Each illegal field is named; jobs before and behind are not disturbed."""
-    config, failures, victims = bench.config, 0, _Victims(bench, 70)
+    config, failures, victims = bench.config, 0, _victims(bench, 70)
     before = bench.compared
     wrong = {"x_addr": (1, config.beat_bytes // 2), "y_addr": (config.beat_bytes - 1,), "weight_addr": (2,),
              "scale_addr": (1,), "rows": (0, 1 << 22), "outputs": (0, 1 << 22), "inputs": (0, 131072),
              "tile": (0, 1, config.gemm_rows + config.beat_bytes)}
     for name, values in wrong.items():
         for value in values:
-            batch, fields = victims.prepare()
-            fields[name] = value
-            error = victims.fails(batch, ErrorCode.BAD_DESCRIPTOR)
-            assert error.field == name, f"{name} = {value}: {error}"
+            victims.has_bad_field(name, value)
             failures += 1
         victims.works()
     assert bench.compared - before == failures * (victims.per_failure - victims.values) + len(wrong) * victims.values

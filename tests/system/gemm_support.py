@@ -4,23 +4,13 @@ import hashlib
 
 import numpy as np
 
-from eva_hw.model import vq_linear
 from eva_hw.runtime import GemmJob, Job
-from eva_hw.runtime.gemm_job import golden_gemm
 
 from tests.gemm_cases import OUTS, gemm_job
 
-from .support import Bench, check_counters, random_layer, random_x
+from .support import Bench, check_counters, random_layer, random_x, wanted
 
 __all__ = ["GemmBench", "mixed_jobs"]
-
-
-def wanted(job):
-    """``(y, sticky bits)`` of a Job or GemmJob."""
-    if isinstance(job, GemmJob):
-        return golden_gemm(job)
-    result = vq_linear(job.layer, job.x, exponent=job.exponent, out_fp32=job.out_fp32)
-    return result.y, {name: getattr(result, name) for name in ("oc_overflow", "y_overflow", "y_nan")}
 
 
 class GemmBench(Bench):

@@ -4,13 +4,22 @@ import numpy as np
 
 from eva_hw.abi.descriptor import FIELDS
 from eva_hw.abi.registers import ErrorCode
-from eva_hw.model import vq_linear
-from eva_hw.runtime import DeviceError, Job, MemoryTiming
+from eva_hw.runtime import Job, MemoryTiming
 
 from .support import random_layer, random_x
+from .victims import Victims
 
-__all__ = ["Victims", "dependent_queue", "large_then_small", "numerics", "stalls", "window_violations", "bus_errors",
-           "bad_descriptors", "slow_memory", "silent_memory", "traffic", "many_jobs"]
+__all__ = ["bad_descriptors", "bus_errors", "dependent_queue", "large_then_small", "many_jobs", "numerics", "one_layer",
+           "silent_memory", "slow_memory", "stalls", "traffic", "victims_of", "window_violations"]
+
+
+def one_layer(bench, outputs, inputs, d, codebooks, index_bits, bias, tokens=None, exponent=0):
+    """A layer in both output formats, FP32 with ``exponent``."""
+    before, shape = bench.compared, (inputs,) if tokens is None else (tokens, inputs)
+    layer = random_layer(1, outputs, inputs, d=d, codebooks=codebooks, index_bits=index_bits, bias=bias)
+    bench.linear(layer, random_x(1, *shape))
+    bench.linear(layer, random_x(2, *shape), out_fp32=True, exponent=exponent)
+    return bench.compared - before
 
 
 def numerics(bench, seed=1):
@@ -108,86 +117,34 @@ def traffic(bench, shape, **options):
 # Errors -----------------------------------------------------------------------------------------
 
 
-class Victims:
-    """Three jobs of which the middle one is to fail; the others must come out right, and so must the next run.
-
-    ``middle``: a layer of 48 inputs for the middle one.
-    """
-
-    def __init__(self, bench, seed, middle=None):
-        self.bench = bench
-        self.layers = [random_layer(seed + i, 23, 48, index_bits=3, bias=True) for i in range(3)]
-        self.layers[1] = middle or self.layers[1]
-        self.jobs = [Job(layer, random_x(seed, 48)) for layer in self.layers]
-
-    def prepare(self):
-        """The batch, and the middle job's descriptor in it."""
-        batch = self.bench.accelerator.backend.prepare(self.jobs)
-        return batch, batch.descriptors[1]
-
-    def fails(self, batch, code):
-        """Runs ``batch``: job 1 fails with ``code``, 0 and 2 are right; returns the error."""
-        backend = self.bench.accelerator.backend
-        try:
-            backend.execute(batch)
-        except DeviceError as found:
-            error = found
-        else:
-            raise AssertionError(f"no error, {code.name} was due")
-        assert (error.code, error.job, error.tag, error.fatal) == (code, 1, 1, False), str(error)
-        results, _ = backend.resume()
-        assert results[1] is None
-        self._check(results)
-        return error
-
-    def _check(self, results):
-        for job, y in zip(self.jobs, results, strict=True):
-            if y is not None:
-                self.bench.same(y, vq_linear(job.layer, job.x).y)
-
-    def works(self):
-        """All three are right now."""
-        self.bench.run(self.jobs)
-
-
-def _span(address, size):
-    return address, address + size - 1
+def victims_of(bench, seed, middle=None):
+    """Three jobs, the middle one (of ``middle``, a layer of 48 inputs) to fail."""
+    layers = [random_layer(seed + i, 23, 48, index_bits=3, bias=True) for i in range(3)]
+    layers[1] = middle or layers[1]
+    return Victims(bench, [Job(layer, random_x(seed, 48)) for layer in layers], 1)
 
 
 def bus_errors(bench):
     """An error answer for each operand, at its first and at its last beat."""
     before, beat = bench.compared, bench.config.beat_bytes
-    victims = Victims(bench, 50)
-    parts = bench.accelerator.backend.load(victims.layers[1]).image.parts
+    victims = victims_of(bench, 50)
+    parts = bench.accelerator.backend.load(victims.jobs[1].layer).image.parts
     for name in ("codebook", "row", "scale", "bias", "x", "y"):
         for end in (0, -1):
             batch, fields = victims.prepare()
             size = parts[name].size if name in parts else -(-(48 if name == "x" else 23) * 2 // beat) * beat
-            first = fields[f"{name}_addr"] + (0 if end == 0 else size - beat)
-            bench.device.add_fault(*_span(first, beat), "error", read=name != "y", write=name == "y")
-            error = victims.fails(batch, ErrorCode.WRITE_BUS if name == "y" else ErrorCode.READ_BUS)
-            # A write response stands for its whole burst.
-            low = fields["y_addr"] if name == "y" else first
-            assert low <= error.address <= first, f"{name}: {error.address:#x} is not {first:#x}"
-            bench.device.clear_faults()
-            victims.works()
+            at = fields[f"{name}_addr"] + (0 if end == 0 else size - beat)
+            victims.meets_bus_error(name, batch, fields[f"{name}_addr"], at)
     return bench.compared - before
 
 
 def window_violations(bench):
     """Each operand moved outside the windows: nothing is asked for or written there."""
     before, backend = bench.compared, bench.accelerator.backend
-    victims = Victims(bench, 60)
+    victims = victims_of(bench, 60)
     for name in ("codebook", "row", "scale", "bias", "x", "y"):
         for outside in ("below", "above"):
-            batch, fields = victims.prepare()
-            window = batch.write_window if name == "y" else batch.read_window
-            wrong = (window[0] - 4096 if outside == "below" else window[1] + 1 + 4095) // 4096 * 4096
-            fields[f"{name}_addr"] = wrong
-            code = ErrorCode.WRITE_WINDOW if name == "y" else ErrorCode.READ_WINDOW
-            error = victims.fails(batch, code)
-            assert error.address == wrong, f"{name} {outside}: {error.address:#x} is not {wrong:#x}"
-            victims.works()
+            victims.leaves_window(name, outside)
     assert backend.queue.read("STATUS") == 0
     return bench.compared - before
 
@@ -195,7 +152,7 @@ def window_violations(bench):
 def bad_descriptors(bench):
     """Each illegal field is named; jobs before and behind are not disturbed."""
     before, config, beat = bench.compared, bench.config, bench.config.beat_bytes
-    victims = Victims(bench, 70)
+    victims = victims_of(bench, 70)
     wrong = {
         "opcode": (0, 9, 255), "tokens": (0, config.batch_lanes + 1),
         "x_addr": (1, beat // 2, 1 << config.axi_addr_bits),
@@ -208,10 +165,7 @@ def bad_descriptors(bench):
         for value in values:
             if value >= 1 << FIELDS[name].width:  # the address does not exist
                 continue
-            batch, fields = victims.prepare()
-            fields[name] = value
-            error = victims.fails(batch, ErrorCode.BAD_DESCRIPTOR)
-            assert error.field == name, f"{name} = {value}: {error}"
+            victims.has_bad_field(name, value)
         victims.works()
     batch, fields = victims.prepare()  # legal by itself, but not what the codebooks take
     fields["codebook_beats"] += max(1, 16 // beat)
@@ -230,18 +184,12 @@ def bad_descriptors(bench):
 def slow_memory(bench, watchdog):
     """A memory that pauses for longer than the watchdog allows and then answers: one job is lost, no more."""
     before = bench.compared
-    victims = Victims(bench, 80)
+    victims = victims_of(bench, 80)
     for name in ("codebook", "row", "scale", "bias", "x", "y"):
         batch, fields = victims.prepare()
         bench.device.add_fault(fields[f"{name}_addr"], fields[f"{name}_addr"], "delay", delay=watchdog + watchdog // 2,
                                read=name != "y", write=name == "y")
-        backend = bench.accelerator.backend
-        try:
-            backend.execute(batch)
-        except DeviceError as error:
-            assert (error.code, error.fatal) == (ErrorCode.WATCHDOG, False), str(error)
-        else:
-            raise AssertionError(f"{name}: no error, WATCHDOG was due")
+        victims.breaks(batch, ErrorCode.WATCHDOG)
         bench.device.clear_faults()
         victims.works()  # finishes the rest first
     return bench.compared - before
@@ -250,17 +198,12 @@ def slow_memory(bench, watchdog):
 def silent_memory(bench):
     """A memory that never answers: fatal; after a reset the engine works."""
     before = bench.compared
-    victims = Victims(bench, 90)
+    victims = victims_of(bench, 90)
     for name in ("row", "y"):
         batch, fields = victims.prepare()
         address = fields[f"{name}_addr"]
         bench.device.add_fault(address, address, "hang", read=name != "y", write=name == "y")
-        try:
-            bench.accelerator.backend.execute(batch)
-        except DeviceError as error:
-            assert (error.code, error.fatal) == (ErrorCode.WATCHDOG, True), str(error)
-        else:
-            raise AssertionError(f"{name}: no error, WATCHDOG was due")
+        victims.breaks(batch, ErrorCode.WATCHDOG, fatal=True)
         bench.device.clear_faults()
         victims.works()  # resets first
     return bench.compared - before

@@ -6,9 +6,10 @@ from eva_hw.abi.registers import ARRAY_SIDE, RESULT_SIDE
 from eva_hw.layer import VqLayer
 from eva_hw.model import vq_linear
 from eva_hw.presets import preset
-from eva_hw.runtime import Accelerator, MemoryTiming
+from eva_hw.runtime import Accelerator, GemmJob, MemoryTiming
+from eva_hw.runtime.gemm_job import golden_gemm
 
-__all__ = ["FAST", "Bench", "check_counters", "random_layer", "random_x"]
+__all__ = ["FAST", "Bench", "check_counters", "random_layer", "random_x", "wanted"]
 
 #: A quick memory, so that small tests are short.
 FAST = MemoryTiming(read_latency=20, write_latency=8)
@@ -27,6 +28,14 @@ def random_x(seed, *shape, special=None):
     if special is not None:
         x.reshape(-1)[0] = special
     return x
+
+
+def wanted(job):
+    """``(y, sticky bits)`` of a Job (whose x is an array) or GemmJob."""
+    if isinstance(job, GemmJob):
+        return golden_gemm(job)
+    result = vq_linear(job.layer, job.x, exponent=job.exponent, out_fp32=job.out_fp32)
+    return result.y, {name: getattr(result, name) for name in ("oc_overflow", "y_overflow", "y_nan")}
 
 
 def check_counters(record, config):

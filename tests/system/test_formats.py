@@ -78,3 +78,26 @@ def test_errors_in_streamed_jobs(name, outputs):
     layer = random_layer(7, outputs, 48, codebooks=8)
     compared = format_scenarios.streamed_errors(Bench(name, watchdog=4000), layer)
     assert compared == 5 * (2 * 23 + 2 * 23 + outputs)
+
+
+@pytest.mark.full
+def test_two_tokens_and_two_phases():
+    """What only medium has: two groups of rows, two tokens per codebook read."""
+    bench = Bench("medium")
+    format_scenarios.check(bench, 100, 32 * 9, d=32, codebooks=8, tokens=2)
+    format_scenarios.check(bench, 100, 32 * 9, d=32, codebooks=2, index_bits=3, tokens=3)
+    format_scenarios.check(bench, 3000, 200, codebooks=3, group_vectors=11, tokens=2)
+    format_scenarios.check(bench, 100, 160, d=16, codebooks=8, group_outputs=33, tokens=4)
+    format_scenarios.check(bench, 60, 64, codebooks=2, index_bits=11, tokens=2)
+    assert bench.compared == 2 * 100 + 3 * 100 + 2 * 3000 + 4 * 100 + 2 * 60
+
+
+@pytest.mark.full
+def test_two_tokens_of_everything_at_once():
+    """Output groups, column blocks, slices, streamed codebooks, several tiles and a bias, all in one layer."""
+    bench = Bench("medium")
+    for tokens, d, codebooks, index_bits in ((2, 8, 2, 10), (3, 16, 1, 9)):
+        record = format_scenarios.check(bench, 2500, 10 * d, tokens=tokens, everything=True, d=d, codebooks=codebooks,
+                                        index_bits=index_bits, group_outputs=2100, group_vectors=3)
+        assert record.counters["JOBS"] == 2 * -(-tokens // 2)
+    assert bench.compared == (2 + 3) * 2500

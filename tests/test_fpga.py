@@ -1,4 +1,4 @@
-"""FPGA boards: pins, clocks, top modules, constraints and projects, against independent sources."""
+"""FPGA boards: pins, clocks, top modules and constraints, against independent sources."""
 
 import json
 import re
@@ -7,14 +7,19 @@ import sys
 from fractions import Fraction
 
 import pytest
+from amaranth.lib.wiring import In, Out
 
+from eva_hw.emit.block import flat_ports
 from eva_hw.errors import InputError
 from eva_hw.fpga.boards import BOARDS, board
-from eva_hw.fpga.clock import clock_verilog, pll
-from eva_hw.fpga.pnr import constraints_lpf
+from eva_hw.fpga import constraints
+from eva_hw.fpga.clock import board_pll, pll
+from eva_hw.fpga.constraints import constraint_files, pins
 from eva_hw.fpga.report import critical_path, owner
-from eva_hw.fpga.vendor import constraints_sdc, constraints_xdc, script_vivado, settings_qsf
+from eva_hw.fpga.vendor import script_vivado
 from eva_hw.fpga.wrapper import Wrapper
+from eva_hw.presets import preset
+from eva_hw.top import Top
 
 #: The platform of amaranth-boards, and its names of clock, serial line and LEDs.
 PLATFORMS = {
@@ -39,19 +44,20 @@ def test_pins_are_those_of_amaranth_boards(name):
     pytest.importorskip("amaranth_boards")
     module, platform, clock_name = PLATFORMS[name]
     resources = getattr(__import__(f"amaranth_boards.{module}", fromlist=[platform]), platform).resources
-    chosen, compared = board(name), 0
+    chosen, compared, found = board(name), 0, pins(board(name))
     clock = next(r for r in resources if (r.name, r.number) == (clock_name, 0))
-    assert list(chosen.clock_pins) == _names(clock.ios[0])
+    assert [found[port] for port in ("clk_in", "clk_in_n") if port in found] == _names(clock.ios[0])
     assert clock.clock.frequency == chosen.clock_hz
     compared += 2
     for uart in (r for r in resources if r.name == "uart"):
-        pins = {s.name: _names(s.ios[0]) for s in uart.ios if s.name in ("rx", "tx")}
-        assert pins == {"rx": [chosen.uart_rx], "tx": [chosen.uart_tx]}
+        there = {s.name: _names(s.ios[0]) for s in uart.ios if s.name in ("rx", "tx")}
+        assert there == {"rx": [found["uart_rx"]], "tx": [found["uart_tx"]]}
         compared += 2
     leds = [_names(r.ios[0])[0] for r in resources if r.name == "led"]
     if not leds:  # three-colour ones
         leds = [_names(s.ios[0])[0] for r in resources if r.name == "rgb_led" for s in r.ios]
-    assert set(chosen.leds) <= set(leds) and len(set(chosen.leds)) == len(chosen.leds) <= 8
+    mine = [pin for port, pin in found.items() if port.startswith("led[")]
+    assert set(mine) <= set(leds) and len(set(mine)) == len(mine) <= 8
     assert compared >= 2
 
 
@@ -81,7 +87,8 @@ def test_pll_that_cannot_be():
     with pytest.raises(InputError, match="the PLL cannot make 900 MHz from 25 MHz"):
         pll("ecp5", 25_000_000, 900_000_000)
     with pytest.raises(InputError, match="de10_nano runs at its oscillator's 50 MHz"):
-        clock_verilog(board("de10_nano"), 60_000_000)
+        board_pll(board("de10_nano"), 60_000_000)
+    assert board_pll(board("de10_nano"), 50_000_000) is None
 
 
 def ports_of(text, tmp_path):
@@ -101,24 +108,82 @@ def ports_of(text, tmp_path):
     return bits
 
 
+#: Per family: what the files say of a port's pin, its I/O standard, and the oscillator (in ns or MHz).
+SYNTAX = {
+    "ecp5": (r'^LOCATE COMP "(\S+)" SITE "\w+";', r'^IOBUF PORT "(\S+)" IO_TYPE=(\w+);',
+             r'^FREQUENCY PORT "clk_in" (\S+) MHZ;'),
+    "xilinx": (r"PACKAGE_PIN \w+ .*get_ports \{(\S+)\}", r"IOSTANDARD (\w+)\} \[get_ports \{(\S+)\}\]",
+               r"^create_clock -name clk_in -period (\S+) \[get_ports clk_in\]"),
+    "intel": (r"^set_location_assignment PIN_\w+ -to (\S+)", r'-name IO_STANDARD "(.+)" -to (\S+)',
+              r"^create_clock -name clk_in -period (\S+) \[get_ports clk_in\]"),
+}
+
+
 @pytest.mark.parametrize("name", BOARDS)
-def test_every_port_has_a_pin_and_no_other(name, tmp_path):
+def test_every_port_is_constrained_and_no_other(name, tmp_path):
     chosen = board(name)
     wrapper = Wrapper(chosen, chosen.target_hz)
     ports = ports_of(wrapper.verilog("eva_system"), tmp_path)
-    assert {p for p, d in ports.items() if d == "input"} == {"clk_in", "uart_rx"} | (
-        {"clk_in_n"} if len(chosen.clock_pins) == 2 else set())
-    if chosen.family == "ecp5":
-        found = re.findall(r'LOCATE COMP "(.+?)" SITE "(\w+)"', constraints_lpf(wrapper))
-    elif chosen.family == "xilinx":
-        found = [(port, pin) for pin, port in
-                 re.findall(r"PACKAGE_PIN (\w+) .*?get_ports \{(.+?)\}", constraints_xdc(wrapper))]
-    else:
-        found = [(port, pin) for pin, port in
-                 re.findall(r"set_location_assignment PIN_(\w+) -to (\S+)", settings_qsf(wrapper, []))]
-        assert "create_clock -name clk_in -period 20.000" in constraints_sdc(wrapper)
-    assert sorted(port for port, _ in found) == sorted(ports)
-    assert len({pin for _, pin in found}) == len(found) == len(ports) >= 4
+    assert {p for p, d in ports.items() if d == "input"} - {"clk_in_n"} == {"clk_in", "uart_rx"}
+    text = "".join(constraint_files(chosen).values())
+    pin, standard, oscillator = SYNTAX[chosen.family]
+    assert sorted(re.findall(pin, text, re.M)) == sorted(ports) == sorted(wrapper.pins) and len(ports) >= 4
+    assert {word for pair in re.findall(standard, text, re.M) for word in pair} >= set(ports)
+    assert len(re.findall(standard, text, re.M)) == len(ports)
+    (figure,) = re.findall(oscillator, text, re.M)
+    assert float(figure) * 1e6 == chosen.clock_hz if chosen.family == "ecp5" else 1e9 / float(figure) == chosen.clock_hz
+
+
+def test_constraints_are_all_there():
+    """A folder for each board, one for the ASIC flow, and no file that nothing reads."""
+    folders = {path.name: sorted(f.suffix for f in path.iterdir())
+               for path in constraints.CONSTRAINTS.iterdir() if path.is_dir()}
+    assert folders == {name: sorted(constraint_files(b)) for name, b in BOARDS.items()} | {"sky130": [".sdc"]}
+
+
+def test_wrong_constraints(tmp_path, monkeypatch):
+    monkeypatch.setattr(constraints, "CONSTRAINTS", tmp_path)
+    path = tmp_path / "ulx3s_85f" / "ulx3s_85f.lpf"
+    with pytest.raises(InputError, match=r"ulx3s_85f.lpf: is missing"):
+        pins(board("ulx3s_85f"))
+    path.parent.mkdir()
+    path.write_text("".join(f'LOCATE COMP "{port}" SITE "{pin}";\n' for port, pin in [
+        ("clk_in", "G2"), ("uart_rx", "M1"), ("uart_rx", "M2"), ("led[0]", "B2"), ("led[2]", "B2"), ("reset", "A1")]))
+    with pytest.raises(InputError) as error:
+        pins(board("ulx3s_85f"))
+    assert error.value.problems == [
+        "led[1] has no pin", "uart_tx has no pin",
+        "led[2] is no port (ports: clk_in, clk_in_n, uart_rx, uart_tx, led[0] to led[7])",
+        "reset is no port (ports: clk_in, clk_in_n, uart_rx, uart_tx, led[0] to led[7])",
+        "uart_rx has two pins", "pin B2 has two ports"]
+
+
+def test_asic_constraints_name_the_ports():
+    """Each port of the accelerator is in the SDC, in the list of its direction, and no other."""
+    text = (constraints.CONSTRAINTS / "sky130" / "eva_top.sdc").read_text()
+    lists = {name: words.split() for name, words in re.findall(r"^set (inputs|outputs) \{([^}]*)\}", text, re.M)}
+    for preset_name in ("tiny", "paper"):
+        ports = flat_ports(Top(preset(preset_name)))
+        assert sorted(lists["inputs"]) == sorted(["rst", *(n for n, (_, flow) in ports.items() if flow == In)])
+        assert sorted(lists["outputs"]) == sorted(n for n, (_, flow) in ports.items() if flow == Out)
+    assert len(ports) > 50
+
+
+def test_asic_constraints_are_tcl():
+    """The SDC, read by a Tcl interpreter: every port has one delay of its direction."""
+    tkinter = pytest.importorskip("tkinter")
+    tcl, calls = tkinter.Tcl(), []
+    for command in ("create_clock", "set_clock_uncertainty", "set_clock_transition", "set_input_delay",
+                    "set_output_delay", "set_driving_cell", "set_load", "set_max_fanout", "set_max_transition"):
+        tcl.createcommand(command, lambda *words, command=command: calls.append((command, words)))
+    tcl.createcommand("get_ports", lambda names: names)
+    for command in ("get_clocks", "current_design"):
+        tcl.createcommand(command, lambda *words: " ".join(words))
+    tcl.eval((constraints.CONSTRAINTS / "sky130" / "eva_top.sdc").read_text())
+    delays = {command: [words for name, words in calls if name == command]
+              for command in ("set_input_delay", "set_output_delay")}
+    assert {len(found) for found in delays.values()} == {2}  # -max and -min
+    assert ("create_clock", ("-name", "clk", "-period", "10.0", "clk")) in calls
 
 
 def test_vivado_part_names():

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from eva_hw.fpga.boards import board
-from eva_hw.fpga.pnr import constraints_lpf, pack, place_and_route
+from eva_hw.fpga.constraints import constraint_files
+from eva_hw.fpga.pnr import pack, place_and_route
 from eva_hw.fpga.report import figures
 from eva_hw.fpga.synth import check_mapping, synthesise
 from eva_hw.fpga.tools import ToolError, command
@@ -67,13 +68,13 @@ def test_mapping_is_checked(built):
 def test_bitstream(built):
     chosen, wrapper, folder, netlist = built
     lpf = folder / "pins.lpf"
-    lpf.write_text(constraints_lpf(wrapper))
+    lpf.write_text(constraint_files(chosen)[".lpf"])
     textcfg, report = place_and_route(chosen, folder, netlist.path, lpf)
     bitstream = pack(chosen, folder, textcfg)
     # Preamble of an ECP5 bitstream, and the device's ID (LFE5U-45F) that the FPGA checks.
     content = bitstream.read_bytes()
     assert b"\xff\xff\xbd\xb3" in content[:200] and b"\x41\x11\x20\x43" in content[:400]
-    found = figures(chosen, wrapper, report, bitstream, _Hierarchy, "small_system")
+    found = figures(chosen, wrapper.hz, report, bitstream, _Hierarchy, "small_system")
     assert (found["dsps"], found["brams"], found["dsps_available"], found["clock_mhz"]) == (1, 1, 72, 55.0)
     assert found["target_mhz"] == pytest.approx(wrapper.hz / 1e6, rel=0.01)
     assert found["fmax_mhz"] > 55.0 and found["bitstream_bytes"] == len(content)

@@ -105,16 +105,22 @@ def test_arty_synthesises(tmp_path):
     assert luts <= chosen.resources.luts and abs(luts - found.luts) < 0.15 * luts
 
 
-def test_litex_example_elaborates(tmp_path):
+def test_litex_example_elaborates(tmp_path, monkeypatch):
     for package in ("litex", "litedram", "migen"):
         pytest.importorskip(package, reason=f"{package} is not installed")
     spec = importlib.util.spec_from_file_location("eva_litex", ROOT / "examples" / "litex" / "eva_litex.py")
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
-    text = example.main(["--preset", "tiny", "--output", str(tmp_path)]).read_text()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    path = example.main(["--preset", "tiny", "--output", "../soc"])
+    text = path.read_text()
+    assert not list(elsewhere.iterdir())
+    assert all((path.parent / name).is_file() for name in re.findall(r'readmemh\("([^"]+)"', text))
     (instance,) = re.findall(r"^(eva_top_\w+) \w+\((.*?)^\);", text, re.M | re.S)
     connected = dict(re.findall(r"\.(\w+)\s*\(([^)]*)\)", instance[1]))
-    verilog = (tmp_path / "tiny" / "rtl" / f"{instance[0]}.v").read_text()
+    verilog = (path.parent / "tiny" / "rtl" / f"{instance[0]}.v").read_text()
     ports = re.findall(r"^  (?:input|output) (?:\[\d+:0\] )?(\w+);", verilog, re.M)
     assert sorted(connected) == sorted(ports) and len(ports) > 50
     assert all(connected.values())

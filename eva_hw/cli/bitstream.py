@@ -40,7 +40,7 @@ def _open(board, config, hz, output, seed):
     if path := figures["critical_path"]:
         console.print(f"slowest path, {path['delay_ns']} ns ({path['routing_ns']} ns of it routing): "
                       + ", ".join(block["path"] or "system" for block in path["blocks"]), soft_wrap=True)
-    wrote((built.bitstream, f"{figures['bitstream_bytes']} bytes, clock {figures['clock_mhz']:g} MHz, reaches "
+    wrote((built.bitstream, f"{figures['bitstream_bytes']} bytes, clock {figures['clock_mhz']:g} MHz; timing allows "
                             f"{figures['fmax_mhz']:g} MHz"), (built.report, "use of the device, critical path"))
     if not built.timing_met:
         console.print(f"TIMING NOT MET: choose --mhz {int(figures['fmax_mhz'])} or less, or another --seed")
@@ -54,7 +54,9 @@ def register(app):
     def bitstream(
             board: Annotated[str, typer.Argument(help="eva-hw bitstream list: which there are.")],
             config: ConfigOption = None,
-            mhz: Annotated[Optional[float], typer.Option(help="Clock; default: the board's.", min=1)] = None,
+            mhz: Annotated[Optional[float], typer.Option(
+                help="Clock, which must then be met; default: the fastest that timing allows (vendors: the board's).",
+                min=1)] = None,
             seed: Annotated[int, typer.Option(help="Of the placement.")] = 1,
             output: OutputOption = Path("build")):
         """A board's bitstream (ECP5: here, which takes long), or its project for the vendor's tool."""

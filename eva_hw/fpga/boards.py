@@ -1,6 +1,6 @@
-"""The boards, as data: device, pins, resources, and the accelerator that is built for each.
+"""The boards, as data: device, resources, and the accelerator that is built for each.
 
-Pins are those of amaranth-boards where it has the board (a test compares them).
+Their pins are in ``constraints/<board>/``.
 """
 
 from dataclasses import dataclass, replace
@@ -45,20 +45,12 @@ class Board:
         ``ecp5`` (built with open tools), ``xilinx`` or ``intel`` (a project for the vendor's tool).
     device, package, speed : str
         As the family's place-and-route tool names them.
-    clock_pins : tuple[str, ...]
-        One, or two of a differential pair.
     clock_hz, target_hz : int
         The oscillator's frequency, and the accelerator's clock.
-    uart_rx, uart_tx : str
-        Pins; ``rx`` is the FPGA's input.
     baud : int
         Bit/s of the serial line.
-    leds : tuple[str, ...]
-        Up to eight pins.
     leds_low : bool
         The LEDs light at 0.
-    io, clock_io : str
-        I/O standard of all pins but the clock, and of the clock.
     resources : Resources
     memory_bytes : int
         Block RAM that serves as the accelerator's memory.
@@ -72,16 +64,10 @@ class Board:
     device: str
     package: str
     speed: str
-    clock_pins: tuple
     clock_hz: int
     target_hz: int
-    uart_rx: str
-    uart_tx: str
     baud: int = 1_000_000
-    leds: tuple
     leds_low: bool = False
-    io: str = "LVCMOS33"
-    clock_io: str = "LVCMOS33"
     resources: Resources
     memory_bytes: int
     config: Config
@@ -102,31 +88,27 @@ _SMALL = replace(PRESETS["small"], name="board", max_d=8, read_bursts=8, write_b
 _NARROW = replace(PRESETS["tiny"], name="board", cols=4, eu_lanes=2, eu_width=2, max_d=8, read_bursts=4)
 
 _ULX3S = dict(
-    family="ecp5", package="CABGA381", speed="6", clock_pins=("G2",), clock_hz=25_000_000, uart_rx="M1", uart_tx="L4",
-    leds=("B2", "C2", "C1", "D2", "D1", "E2", "E1", "H3"))
+    family="ecp5", package="CABGA381", speed="6", clock_hz=25_000_000)
 
 BOARDS = {b.name: b for b in (
     Board(name="ulx3s_85f", title="Radiona ULX3S, LFE5U-85F", device="LFE5U-85F", **_ULX3S, resources=_ECP5_85,
-          target_hz=45_000_000, memory_bytes=128 * 1024, config=_SMALL),
+          target_hz=66_000_000, memory_bytes=128 * 1024, config=_SMALL),
     Board(name="ulx3s_45f", title="Radiona ULX3S, LFE5U-45F", device="LFE5U-45F", **_ULX3S, resources=_ECP5_45,
-          target_hz=45_000_000, memory_bytes=64 * 1024, config=_NARROW),
+          target_hz=66_000_000, memory_bytes=64 * 1024, config=_NARROW),
     Board(name="ecpix5_85f", title="LambdaConcept ECPIX-5, LFE5UM5G-85F", family="ecp5", device="LFE5UM5G-85F",
-          package="CABGA554", speed="8", clock_pins=("K23",), clock_hz=100_000_000, target_hz=60_000_000,
-          uart_rx="R26", uart_tx="R24",
-          leds=("T23", "R21", "T22", "U21", "W21", "T24", "K21", "K24"), leds_low=True,
+          package="CABGA554", speed="8", clock_hz=100_000_000, target_hz=60_000_000,
+          leds_low=True,
           resources=_ECP5_85, memory_bytes=128 * 1024, config=_SMALL),
     Board(name="arty_a7_100t", title="Digilent Arty A7-100T", family="xilinx", device="xc7a100t", package="csg324",
-          speed="1", clock_pins=("E3",), clock_hz=100_000_000, target_hz=80_000_000, uart_rx="A9", uart_tx="D10",
-          leds=("H5", "J5", "T9", "T10"), resources=Resources(luts=63400, ffs=126800, dsps=240, brams=270),
+          speed="1", clock_hz=100_000_000, target_hz=80_000_000,
+          resources=Resources(luts=63400, ffs=126800, dsps=240, brams=270),
           memory_bytes=256 * 1024, config=_SMALL),
     Board(name="kcu105", title="Xilinx KCU105", family="xilinx", device="xcku040", package="ffva1156", speed="2-e",
-          clock_pins=("G10", "F10"), clock_hz=125_000_000, target_hz=125_000_000, uart_rx="G25", uart_tx="K26",
-          leds=("AP8", "H23", "P20", "P21", "N22", "M22", "R23", "P23"), io="LVCMOS18", clock_io="LVDS",
+          clock_hz=125_000_000, target_hz=125_000_000,
           resources=Resources(luts=242400, ffs=484800, dsps=1920, brams=1200), memory_bytes=1024 * 1024,
           config=replace(PRESETS["medium"], name="board")),
     Board(name="de10_nano", title="Terasic DE10-Nano", family="intel", device="5CSEBA6U23I7", package="U23",
-          speed="I7", clock_pins=("V11",), clock_hz=50_000_000, target_hz=50_000_000, uart_rx="AG13", uart_tx="AF13",
-          leds=("W15", "AA24", "V16", "V15", "AF26", "AE26", "Y16", "AA23"), io="3.3-V LVTTL", clock_io="3.3-V LVTTL",
+          speed="I7", clock_hz=50_000_000, target_hz=50_000_000,
           resources=Resources(luts=83820, ffs=166036, dsps=224, brams=557), memory_bytes=256 * 1024, config=_SMALL),
 )}
 

@@ -9,7 +9,7 @@ from ..abi.registers import REGISTER_BYTES
 from ..dma.axi import AxiLite
 from ..emit import Block
 from .link import (
-    ENGINE_WIDTH, HEADER_BYTES, IDENTITY_BYTES, MAX_PAYLOAD, REPLY, REPLY_HEADER_BYTES, Command, Status,
+    ENGINE_WIDTH, HEADER_BYTES, HZ_AT, IDENTITY_BYTES, MAX_PAYLOAD, REPLY, REPLY_HEADER_BYTES, Command, Status,
 )
 
 __all__ = ["Bridge"]
@@ -32,10 +32,12 @@ class Bridge(Block):
     Parameters
     ----------
     identity : Identity
-        What IDENTIFY answers.
+        What IDENTIFY answers, but for the clock.
 
     Members
     -------
+    clk_hz : In(32)
+        The clock that IDENTIFY answers.
     i, o : stream of 9 bits
         Requests as :class:`LinkDeframer` gives them; replies as :class:`LinkFramer` takes them.
     h_en, h_write, h_addr, h_data, h_ack, h_byte : master of the byte port of :class:`BoardMemory`
@@ -47,7 +49,7 @@ class Bridge(Block):
     def __init__(self, identity):
         self.identity = identity
         super().__init__({
-            "i": In(stream.Signature(9)), "o": Out(stream.Signature(9)),
+            "clk_hz": In(32), "i": In(stream.Signature(9)), "o": Out(stream.Signature(9)),
             "h_en": Out(1), "h_write": Out(1), "h_addr": Out(bits_for(identity.memory_bytes - 1)), "h_data": Out(8),
             "h_ack": In(1), "h_byte": In(8),
             "m_axil": Out(AxiLite(addr_bits=_REGISTER_BITS)), "engine_reset": Out(1),
@@ -56,7 +58,7 @@ class Bridge(Block):
     @property
     def module_name(self):
         identity = self.identity
-        return f"eva_bridge_{identity.config_hash:08x}_c{identity.clk_hz}_m{identity.memory_bytes}"
+        return f"eva_bridge_{identity.config_hash:08x}_m{identity.memory_bytes}"
 
     def elaborate(self, platform):
         m = Module()
@@ -264,6 +266,8 @@ class Bridge(Block):
 
     def _payload_byte(self):
         """The next byte of a reply's payload; the address counts up, which only memory minds."""
-        rom = Array(C(byte, 8) for byte in reversed(self.identity.encode()))
+        identity = [C(byte, 8) for byte in self.identity.encode()]
+        identity[HZ_AT:HZ_AT + 4] = [self.clk_hz.word_select(i, 8) for i in range(4)]
+        rom = Array(reversed(identity))
         return Mux(self._is(Command.READ_MEMORY), self.h_byte,
                    Mux(self._is(Command.READ_REGISTER), self._word[:8], rom[self._left[:4]]))

@@ -1,14 +1,19 @@
 """From a board's name to a bitstream, with the open tools."""
 
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..reports import write_report
+from .clock import board_pll
+from .clock_rom import rom_bytes
+from .constraints import constraint_files
 from .estimate import require
-from .pnr import constraints_lpf, pack, place_and_route, progress_of
+from .pnr import pack, place_and_route, progress_of
 from .project import write_project
-from .report import figures
+from .report import figures, slowest_clock
+from .retune import retune
 from .synth import check_mapping, synthesise
 
 __all__ = ["Built", "build"]
@@ -31,12 +36,54 @@ class Built:
 
     @property
     def timing_met(self):
-        """Whether the clock that the PLL makes is one that the netlist can have."""
-        return self.figures["fmax_mhz"] >= self.figures["clock_mhz"]
+        """Whether the clock that the PLL makes is one that the netlist can have: always, unless it was asked for."""
+        return self.figures["timing_met"]
+
+
+def _place(board, folder, netlist, seed, step):
+    """Place and route with the board's constraints: ``(configuration text file, JSON report)``."""
+    lpf = folder / f"{board.name}.lpf"
+    lpf.write_text(constraint_files(board)[".lpf"])
+    return place_and_route(board, folder, netlist, lpf, seed,
+                           lambda line: step(f"place and route: {said}") if (said := progress_of(line)) else None)
+
+
+def fastest(board, placed, reached_hz, textcfg):
+    """The fastest clock of the PLL that is no faster than place and route allows.
+
+    Parameters
+    ----------
+    board : Board
+    placed : Pll
+        Of the netlist that was placed.
+    reached_hz : float
+    textcfg : Path
+        The device's configuration as nextpnr writes it.
+
+    Returns
+    -------
+    tuple[Path, Pll]
+        The configuration with that clock.
+
+    Raises
+    ------
+    ToolError
+        If ``textcfg`` is not of the clock ``placed``.
+    """
+    chosen = board_pll(board, reached_hz)
+    if chosen == placed:
+        return textcfg, placed
+    old, new = ((made, rom_bytes(round(made.hz), board.baud)) for made in (placed, chosen))
+    path = textcfg.with_name(f"{textcfg.stem}_retuned{textcfg.suffix}")
+    path.write_text(retune(textcfg.read_text(), old, new))
+    return path, chosen
 
 
 def build(board, config=None, hz=None, out_dir=Path("build"), seed=1, step=lambda text: None, reports=None):
     """Builds the bitstream of an open-tools board; synthesis needs minutes, place and route much longer.
+
+    Unless ``hz`` is given, place and route aims at the board's clock, and the bitstream gets the fastest clock that
+    it then can have, faster or slower than that (:func:`fastest`).
 
     Writes ``out_dir/<board>/`` (Verilog, netlist, logs, bitstream) and the report ``fpga_<board>``.
 
@@ -45,7 +92,7 @@ def build(board, config=None, hz=None, out_dir=Path("build"), seed=1, step=lambd
     board : Board
     config : Config | None
     hz : int | None
-        Clock wanted; default: the board's target.
+        The bitstream's clock, whether timing is met or not.
     out_dir : Path
     seed : int
         Of the placement.
@@ -77,16 +124,15 @@ def build(board, config=None, hz=None, out_dir=Path("build"), seed=1, step=lambd
                          lambda line: step(f"synthesis: {line[:60]}") if " Executing " in line else None)
     check_mapping(netlist, project.multipliers, project.memories)
     lap("synthesis")
-    lpf = project.folder / f"{board.name}.lpf"
-    lpf.write_text(constraints_lpf(project.wrapper))
     step("place and route (many minutes)")
-    textcfg, report = place_and_route(
-        board, project.folder, netlist.path, lpf, seed,
-        lambda line: step(f"place and route: {said}") if (said := progress_of(line)) else None)
+    textcfg, report = _place(board, project.folder, netlist.path, seed, step)
     lap("place_and_route")
     step("bitstream")
+    made = project.wrapper.pll
+    if hz is None:
+        textcfg, made = fastest(board, made, slowest_clock(json.loads(report.read_text()))[0] * 1e6, textcfg)
     bitstream = pack(board, project.folder, textcfg)
-    found = {**figures(board, project.wrapper, report, bitstream, project.hierarchy, project.system),
+    found = {**figures(board, round(made.hz), report, bitstream, project.hierarchy, project.system),
              "seed": seed, **seconds}
     for key in ("luts", "ffs", "dsps", "brams"):
         found[f"{key}_estimated"] = getattr(estimated, key)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..errors import InputError
 
-__all__ = ["Pll", "clock_verilog", "pll"]
+__all__ = ["Pll", "board_pll", "clock_verilog", "pll"]
 
 #: Per family: VCO and phase detector ranges in Hz, and the largest dividers of input, feedback and output.
 _LIMITS = {
@@ -24,6 +24,11 @@ class Pll:
     divide: int
     multiply: int
     output: int
+
+    @property
+    def phase(self):
+        """ECP5: the output's coarse phase, half a period."""
+        return self.output // 2
 
 
 def pll(family, input_hz, output_hz):
@@ -71,6 +76,8 @@ def _frequencies(family, detector, multiply, output):
 _ECP5 = """\
   // {input_mhz:g} MHz / {divide} * {multiply} = {mhz:g} MHz; the VCO runs at {vco_mhz:g} MHz.
   (* FREQUENCY_PIN_CLKI="{input_mhz:g}" *) (* FREQUENCY_PIN_CLKOP="{mhz:g}" *)
+  // Charge pump and loop filter as Project Trellis's ecppll sets them.
+  (* ICP_CURRENT="12" *) (* LPF_RESISTOR="8" *) (* MFG_ENABLE_FILTEROPAMP="1" *) (* MFG_GMCREF_SEL="2" *)
   EHXPLLL #(
     .CLKI_DIV({divide}), .CLKFB_DIV({multiply}), .CLKOP_DIV({output}),
     .CLKOP_ENABLE("ENABLED"), .CLKOP_CPHASE({phase}), .CLKOP_FPHASE(0), .FEEDBK_PATH("CLKOP"),
@@ -98,30 +105,43 @@ _XILINX = """\
 """
 
 
-def clock_verilog(board, hz):
-    """``(Verilog text, frequency in Hz)``: drives ``clk`` and ``locked`` from ``clk_in`` (and ``clk_in_n``).
-
-    The frequency is at most ``hz``. Intel boards run at their oscillator's frequency.
+def board_pll(board, hz):
+    """The :class:`Pll` that makes at most ``hz`` on ``board``; None for Intel boards, with their oscillator's clock.
 
     Raises
     ------
     InputError
         If the board cannot make a clock near ``hz``.
     """
-    if board.family == "intel":
-        if hz != board.clock_hz:
-            raise InputError(f"{hz / 1e6:g} MHz: {board.name} runs at its oscillator's {board.clock_hz / 1e6:g} MHz",
-                             "clock")
-        return "  assign clk = clk_in;\n  assign locked = 1'b1;\n", board.clock_hz
-    made = pll(board.family, board.clock_hz, hz)
+    if board.family != "intel":
+        return pll(board.family, board.clock_hz, hz)
+    if hz != board.clock_hz:
+        raise InputError(f"{hz / 1e6:g} MHz: {board.name} runs at its oscillator's {board.clock_hz / 1e6:g} MHz",
+                         "clock")
+    return None
+
+
+def clock_verilog(board, made, differential):
+    """Verilog text that drives ``clk`` and ``locked`` from ``clk_in`` (and ``clk_in_n``).
+
+    Parameters
+    ----------
+    board : Board
+    made : Pll | None
+        As :func:`board_pll` gives it.
+    differential : bool
+        Whether there is a ``clk_in_n``.
+    """
+    if made is None:
+        return "  assign clk = clk_in;\n  assign locked = 1'b1;\n"
     values = dict(input_mhz=board.clock_hz / 1e6, input_ns=1e9 / board.clock_hz, mhz=made.hz / 1e6,
                   vco_mhz=made.vco_hz / 1e6, divide=made.divide, multiply=made.multiply, output=made.output,
-                  phase=made.output // 2)
+                  phase=made.phase)
     if board.family == "ecp5":
-        return _ECP5.format(**values), round(made.hz)
+        return _ECP5.format(**values)
     primitive = "MMCME3_BASE" if board.device.startswith("xcku") else "MMCME2_BASE"
     text, source = "", "clk_in"
-    if len(board.clock_pins) == 2:
+    if differential:
         text = "  wire clk_single;\n  IBUFDS input_buffer (.I(clk_in), .IB(clk_in_n), .O(clk_single));\n"
         source = "clk_single"
-    return text + _XILINX.format(primitive=primitive, source=source, **values), round(made.hz)
+    return text + _XILINX.format(primitive=primitive, source=source, **values)

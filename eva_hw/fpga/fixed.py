@@ -3,6 +3,7 @@
 from ..array.pe import MixedPe
 from ..epilogue.product import LIMB, ScaledSum
 from ..sram.sram import BLOCK_RAM_DEPTH, Sram
+from .clock_rom import ClockRom
 from .ram_shapes import block_rams
 from .synth import Cells
 
@@ -16,6 +17,8 @@ def fixed_cells(block, family):
             # Distributed memory: a LUT's 16 bits per bit of the word, and the output register.
             return Cells(luts=block.width * -(-block.depth // 16), ffs=block.width)
         return Cells(brams=block_rams(family, block.depth, block.width, block.lane))
+    if isinstance(block, ClockRom):
+        return Cells(brams=1)
     if isinstance(block, MixedPe):
         return Cells(dsps=4)
     if isinstance(block, ScaledSum):

@@ -9,9 +9,9 @@ from enum import IntEnum
 
 from ..errors import InputError
 
-__all__ = ["Command", "ENGINE_WIDTH", "ESCAPE", "ESCAPE_XOR", "FLAG", "HEADER_BYTES", "IDENTITY_BYTES", "Identity",
-           "MAX_PAYLOAD", "REPLY", "REPLY_HEADER_BYTES", "RING_BYTES", "Splitter", "Status", "VERSION", "encode_frame",
-           "request"]
+__all__ = ["Command", "ENGINE_WIDTH", "ESCAPE", "ESCAPE_XOR", "FLAG", "HEADER_BYTES", "HZ_AT", "IDENTITY_BYTES",
+           "Identity", "MAX_PAYLOAD", "REPLY", "REPLY_HEADER_BYTES", "RING_BYTES", "Splitter", "Status", "VERSION",
+           "encode_frame", "request"]
 
 #: Protocol version, the first byte of an identity.
 VERSION = 1
@@ -95,7 +95,8 @@ class Identity:
         return cls(data[0], *(int.from_bytes(data[i:i + 4], "little") for i in (1, 5, 9)))
 
 
-IDENTITY_BYTES = 13
+#: Bytes of an identity, and where in it the clock begins.
+IDENTITY_BYTES, HZ_AT = 13, 5
 
 
 def request(command, sequence, address=0, count=1, payload=b""):

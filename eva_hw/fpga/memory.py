@@ -22,8 +22,9 @@ class BoardMemory(Block):
     the cycle after its last beat, and the next one begins after that. Bytes without a strobe keep their value. A burst
     outside the memory is answered with DECERR and writes nothing.
 
-    The host's port moves one byte per request and goes first. A write takes the place of a write beat, a read that of a
-    read beat; a read waits while a beat that nobody takes occupies the SRAM's output.
+    The host's port moves one byte per request, in two cycles at best (it is noted in the first), and goes first. A
+    write takes the place of a write beat, a read that of a read beat; a read waits while a beat that nobody takes
+    occupies the SRAM's output.
 
     Parameters
     ----------
@@ -68,10 +69,17 @@ class BoardMemory(Block):
         m = Module()
         lane_bits = exact_log2(self.data_bits // 8)
         ram = place(m, "ram", Sram(self.memory_bytes * 8 // self.data_bits, self.data_bits, 8))
-        word = Signal(len(ram.r_addr))
-        lane = Signal(lane_bits)
-        m.d.comb += [word.eq(self.h_addr[lane_bits:]), lane.eq(self.h_addr[:lane_bits]),
-                     self.h_ack.eq(self.h_en)]
+        # The request at hand: the memory is spread over the device, and wants registers in front of it.
+        self._noted = {name: Signal(name=f"note_{name}") for name in ("read", "write")}
+        word = Signal(len(ram.r_addr), reset_less=True)
+        lane = Signal(lane_bits, reset_less=True)
+        noted = self._noted["read"] | self._noted["write"]
+        with m.If(~noted):
+            m.d.sync += [self._noted["read"].eq(self.h_en & ~self.h_write),
+                         self._noted["write"].eq(self.h_en & self.h_write),
+                         word.eq(self.h_addr[lane_bits:]), lane.eq(self.h_addr[:lane_bits])]
+        with m.If(self.h_ack):
+            m.d.sync += [note.eq(0) for note in self._noted.values()]
         self._write(m, ram, word, lane)
         self._read(m, ram, word, lane)
         return m
@@ -91,7 +99,7 @@ class BoardMemory(Block):
         answer, ident = Signal(), Signal(reset_less=True)
         beat = Signal()
         m.d.comb += [
-            host.eq(self.h_en & self.h_write),
+            host.eq(self._noted["write"]),
             bus.awready.eq(~busy & ~answer), bus.wready.eq(busy & ~host), beat.eq(bus.wvalid & bus.wready),
             bus.bvalid.eq(answer), bus.bid.eq(ident), bus.bresp.eq(Mux(outside, _DECERR, _OKAY)),
             ram.w_en.eq(host | (beat & ~outside)), ram.w_addr.eq(Mux(host, word, address)),
@@ -118,15 +126,14 @@ class BoardMemory(Block):
         held_lane = Signal(len(lane), reset_less=True)
         m.d.comb += [
             # The SRAM's output is the R channel's payload: nothing is read while a beat waits there.
-            free.eq(~valid | bus.rready), host.eq(self.h_en & ~self.h_write & free),
+            free.eq(~valid | bus.rready), host.eq(self._noted["read"] & free),
+            self.h_ack.eq(self._noted["write"] | host),
             go.eq(asked & free & ~host), bus.arready.eq(~asked | (go & (left == 0))),
-            ram.r_en.eq(host | go), ram.r_addr.eq(Mux(host, word, address)),
+            ram.r_en.eq(host | go), ram.r_addr.eq(Mux(self._noted["read"], word, address)),
             bus.rvalid.eq(valid), bus.rdata.eq(ram.r_data), bus.rlast.eq(last), bus.rid.eq(held_ident),
             bus.rresp.eq(Mux(held_outside, _DECERR, _OKAY)),
             self.h_byte.eq(ram.r_data.word_select(held_lane, 8)),
         ]
-        with m.If(~self.h_write & ~free):
-            m.d.comb += self.h_ack.eq(0)
         with m.If(free):
             m.d.sync += [valid.eq(go), last.eq(left == 0), held_outside.eq(outside), held_ident.eq(ident)]
         with m.If(host):

@@ -4,18 +4,10 @@ import re
 
 from .tools import run
 
-__all__ = ["constraints_lpf", "pack", "place_and_route"]
+__all__ = ["pack", "place_and_route"]
 
 _DEVICES = {"LFE5U-25F": "25k", "LFE5U-45F": "45k", "LFE5U-85F": "85k", "LFE5UM5G-45F": "um5g-45k",
             "LFE5UM5G-85F": "um5g-85k"}
-
-
-def constraints_lpf(wrapper):
-    """The pin and clock constraints (LPF)."""
-    lines = []
-    for port, (pin, standard) in wrapper.pins.items():
-        lines += [f'LOCATE COMP "{port}" SITE "{pin}";', f'IOBUF PORT "{port}" IO_TYPE={standard};']
-    return "\n".join(lines + [f'FREQUENCY PORT "clk_in" {wrapper.board.clock_hz / 1e6:g} MHZ;', ""])
 
 
 def place_and_route(board, folder, netlist, lpf, seed=1, watch=None):
@@ -31,8 +23,8 @@ def place_and_route(board, folder, netlist, lpf, seed=1, watch=None):
     # Names relative to the folder: the WebAssembly tools see a /tmp of their own.
     run("nextpnr-ecp5", [
         f"--{_DEVICES[board.device]}", "--package", board.package, "--speed", board.speed, "--json", netlist.name,
-        "--lpf", lpf.name, "--textcfg", textcfg, "--report", report, "--router", "router2", "--timing-allow-fail",
-        "--seed", seed,
+        "--lpf", lpf.name, "--textcfg", textcfg, "--report", report, "--placer", "static", "--router", "router2",
+        "--timing-allow-fail", "--seed", seed,
     ], folder / "pnr.log", cwd=folder, watch=watch)
     return folder / textcfg, folder / report
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from ..emit import Library
 from ..generate import write_verilog
 from ..generate.hierarchy import Hierarchy
-from ..sram import Sram
 from .fixed import fixed_cells
 from .soc import BoardSoc
 from .wrapper import Wrapper
@@ -35,7 +34,7 @@ class Project:
     multipliers : dict[str, int]
         DSPs that must be in a module.
     memories : list[str]
-        SRAM modules that must become block RAM.
+        Modules that must become block RAM.
     """
 
     board: object
@@ -91,5 +90,5 @@ def expected(library):
     """``(multipliers, memories)`` of :class:`Project`."""
     blocks = {name: emitted.block for name, emitted in library.modules.items()}
     multipliers = {name: count for name, block in blocks.items() if (count := fixed_cells(block, "ecp5").dsps)}
-    memories = [name for name, block in blocks.items() if isinstance(block, Sram) and fixed_cells(block, "ecp5").brams]
+    memories = [name for name, block in blocks.items() if fixed_cells(block, "ecp5").brams]
     return multipliers, memories

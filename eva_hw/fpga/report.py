@@ -1,8 +1,9 @@
 """What a finished place and route says: use of the device, clock reached, and where the critical path runs."""
 
 import json
+import math
 
-__all__ = ["critical_path", "figures", "owner"]
+__all__ = ["critical_path", "figures", "owner", "slowest_clock"]
 
 #: What nextpnr counts as cells of each kind, before packing into slices.
 _KINDS = {"dsps": "MULT18X18D", "brams": "DP16KD", "ffs": "TRELLIS_FF", "luts": "TRELLIS_COMB"}
@@ -59,23 +60,31 @@ def critical_path(report, hierarchy, system):
             "logic_ns": round(total - routing, 3), "routing_ns": round(routing, 3), "blocks": blocks}
 
 
-def figures(board, wrapper, report_path, bitstream, hierarchy, system):
+def slowest_clock(report):
+    """``(reached, constrained)`` in MHz of the clock that is furthest behind, of nextpnr's ``report``."""
+    clock = min(report["fmax"].values(), key=lambda c: c["achieved"] / c["constraint"])
+    return clock["achieved"], clock["constraint"]
+
+
+def figures(board, hz, report_path, bitstream, hierarchy, system):
     """The figures of ``fpga_<board>.json`` of a finished build.
 
     Parameters
     ----------
+    hz : int
+        Of the bitstream's clock.
     report_path, bitstream : Path
     hierarchy, system
         See :func:`critical_path`.
     """
     report = json.loads(report_path.read_text())
-    clocks = report["fmax"]
-    slowest = min(clocks.values(), key=lambda c: c["achieved"] / c["constraint"])
+    reached, constrained = slowest_clock(report)
     used = {key: report["utilization"][kind]["used"] for key, kind in _KINDS.items()}
     available = {f"{key}_available": getattr(board.resources, key) for key in used}
     return {
-        "board": board.name, "device": board.device, "clock_mhz": wrapper.hz / 1e6, "baud": board.baud,
-        "fmax_mhz": round(slowest["achieved"], 2), "target_mhz": round(slowest["constraint"], 2),
+        "board": board.name, "device": board.device, "clock_mhz": hz / 1e6, "baud": board.baud,
+        "fmax_mhz": math.floor(reached * 100) / 100, "target_mhz": round(constrained, 2),
+        "timing_met": reached * 1e6 > hz - 1,  # hz is rounded
         **used, **available, "memory_bytes": board.memory_bytes, "bitstream_bytes": bitstream.stat().st_size,
         "critical_path": critical_path(report, hierarchy, system),
     }

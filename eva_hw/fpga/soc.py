@@ -3,10 +3,12 @@
 from amaranth.hdl import Module, ResetSignal, Signal
 from amaranth.lib.wiring import In, Out
 
+from ..dma import FlopQueue
 from ..emit import Block, place
 from ..emit.connect import connect, join_lite
 from ..top import Top
 from .bridge import Bridge
+from .clock_rom import ClockFacts
 from .link import VERSION, Identity
 from .link_deframer import LinkDeframer
 from .link_framer import LinkFramer
@@ -57,8 +59,8 @@ class BoardSoc(Block):
         m = Module()
         config, engine_reset = self.config, Signal()
         reset = ResetSignal() | engine_reset
-        rx = place(m, "receiver", UartRx(self.clk_hz, self.baud))
-        tx = place(m, "transmitter", UartTx(self.clk_hz, self.baud))
+        facts = place(m, "clock_facts", ClockFacts(self.clk_hz, self.baud))
+        rx, tx = place(m, "receiver", UartRx()), place(m, "transmitter", UartTx())
         deframer, framer = place(m, "deframer", LinkDeframer()), place(m, "framer", LinkFramer())
         bridge = place(m, "bridge", Bridge(self.identity))
         memory = place(m, "memory", BoardMemory(
@@ -68,6 +70,7 @@ class BoardSoc(Block):
         m.d.sync += heartbeat.eq(heartbeat + 1)
         m.d.comb += [
             rx.rx.eq(self.uart_rx), self.uart_tx.eq(tx.tx),
+            rx.step.eq(facts.step), tx.step.eq(facts.step), bridge.clk_hz.eq(facts.clk_hz),
             deframer.i_valid.eq(rx.o_valid), deframer.i_data.eq(rx.o_data),
             engine_reset.eq(bridge.engine_reset),
             *(getattr(memory, f"h_{name}").eq(getattr(bridge, f"h_{name}"))
@@ -76,8 +79,11 @@ class BoardSoc(Block):
             self.leds[0].eq(heartbeat[-1]), self.leds[1].eq(~self.uart_rx), self.leds[2].eq(~tx.tx),
             self.leds[3].eq(engine.irq), self.leds[4].eq(engine_reset),
         ]
-        connect(m, deframer.o, bridge.i)
-        connect(m, bridge.o, framer.i)
+        # Bytes received come out of block RAM, and reach far; those to send are picked from all over.
+        for name, source, sink in (("received", deframer.o, bridge.i), ("to_send", bridge.o, framer.i)):
+            queue = place(m, name, FlopQueue(2, len(source.payload)))
+            connect(m, source, queue.i)
+            connect(m, queue.o, sink)
         connect(m, framer.o, tx.i)
         join_lite(m, engine.s_axil, bridge.m_axil)
         join_lite(m, memory.s_axi, engine.m_axi)

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..emit import Block, place
-from .uart_timer import BaudTimer, step_of
+from .uart_timer import PHASE_BITS, BaudTimer
 
 __all__ = ["UartRx"]
 
@@ -17,37 +17,34 @@ class UartRx(Block):
     and the next start bit is looked for when the line is 1 again. With 8 or more cycles per bit a sender's rate may be
     off by 2 %; the byte is given in the middle of its stop bit, so a fast sender's next start bit is not missed.
 
-    Parameters
-    ----------
-    clk_hz, baud : int
-        At least four cycles per bit.
-
     Members
     -------
+    step : In(16)
+        The rate, at least four cycles per bit (:func:`~eva_hw.fpga.uart_timer.step_of`).
     rx : In(1)
     o_valid : Out(1)
         For one cycle: ``o_data`` is a byte.
     o_data : Out(8)
     """
 
-    def __init__(self, clk_hz, baud):
-        self.step = step_of(clk_hz, baud)
-        super().__init__({"rx": In(1), "o_valid": Out(1), "o_data": Out(8)})
+    def __init__(self):
+        super().__init__({"step": In(PHASE_BITS), "rx": In(1), "o_valid": Out(1), "o_data": Out(8)})
 
     @property
     def module_name(self):
-        return f"eva_uart_rx_{self.step}"
+        return "eva_uart_rx"
 
     def elaborate(self, platform):
         m = Module()
-        timer = place(m, "timer", BaudTimer(self.step))
+        timer = place(m, "timer", BaudTimer())
         # [0] is metastable; [1:] are the last three good samples.
         samples = Signal(4, init=0b1111)
         line, bit = samples[1], Signal()
         # Shifted in from the left; the marker falls out with the last data bit.
         shift = Signal(9, reset_less=True)
         m.d.sync += [samples.eq(Cat(self.rx, samples)), self.o_valid.eq(0)]
-        m.d.comb += [bit.eq((samples[1] & samples[2]) | (samples[2] & samples[3]) | (samples[1] & samples[3])),
+        m.d.comb += [timer.step.eq(self.step),
+                     bit.eq((samples[1] & samples[2]) | (samples[2] & samples[3]) | (samples[1] & samples[3])),
                      self.o_data.eq(shift[1:])]
         with m.FSM():
             with m.State("IDLE"):

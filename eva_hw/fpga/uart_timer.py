@@ -28,25 +28,21 @@ def step_of(clk_hz, baud):
 class BaudTimer(Block):
     """Ticks once per bit time, which need not be a whole number of cycles.
 
-    Parameters
-    ----------
-    step : int
-        Of 2^PHASE_BITS per cycle (:func:`step_of`).
-
     Members
     -------
+    step : In(PHASE_BITS)
+        What the phase gains per cycle (:func:`step_of`).
     whole, half : In(1)
         Start anew: the first tick comes a whole (half a) bit time later.
     tick : Out(1)
     """
 
-    def __init__(self, step):
-        self.step = step
-        super().__init__({"whole": In(1), "half": In(1), "tick": Out(1)})
+    def __init__(self):
+        super().__init__({"step": In(PHASE_BITS), "whole": In(1), "half": In(1), "tick": Out(1)})
 
     @property
     def module_name(self):
-        return f"eva_baud_timer_{self.step}"
+        return "eva_baud_timer"
 
     def elaborate(self, platform):
         m = Module()

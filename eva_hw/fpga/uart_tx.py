@@ -5,7 +5,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..emit import Block, place
-from .uart_timer import BaudTimer, step_of
+from .uart_timer import PHASE_BITS, BaudTimer
 
 __all__ = ["UartTx"]
 
@@ -15,34 +15,30 @@ class UartTx(Block):
 
     Bytes follow each other without a gap, ten bit times apart. One cycle from a byte's handshake to its start bit.
 
-    Parameters
-    ----------
-    clk_hz, baud : int
-        At least four cycles per bit.
-
     Members
     -------
+    step : In(16)
+        The rate, at least four cycles per bit (:func:`~eva_hw.fpga.uart_timer.step_of`).
     i : In(stream of 8 bits)
     tx : Out(1)
     """
 
-    def __init__(self, clk_hz, baud):
-        self.step = step_of(clk_hz, baud)
-        super().__init__({"i": In(stream.Signature(8)), "tx": Out(1, init=1)})
+    def __init__(self):
+        super().__init__({"step": In(PHASE_BITS), "i": In(stream.Signature(8)), "tx": Out(1, init=1)})
 
     @property
     def module_name(self):
-        return f"eva_uart_tx_{self.step}"
+        return "eva_uart_tx"
 
     def elaborate(self, platform):
         m = Module()
-        timer = place(m, "timer", BaudTimer(self.step))
+        timer = place(m, "timer", BaudTimer())
         # The bit on the line and those after it; the highest one is a marker, which has reached bit 1 (all above it
         # being 0) when the stop bit is on the line.
         shift = Signal(11, init=1)
         busy, last = Signal(), Signal()
         m.d.comb += [
-            self.tx.eq(shift[0]), busy.eq(shift[1:].any()), last.eq(busy & ~shift[2:].any()),
+            timer.step.eq(self.step), self.tx.eq(shift[0]), busy.eq(shift[1:].any()), last.eq(busy & ~shift[2:].any()),
             self.i.ready.eq(~busy | (last & timer.tick)), timer.whole.eq(~busy),
         ]
         with m.If(self.i.valid & self.i.ready):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from .constraints import constraint_files
 from .estimate import require
 from .project import write_project
 
@@ -33,17 +34,6 @@ class VendorProject:
     wrapper: object
 
 
-def constraints_xdc(wrapper):
-    """Pins and clock for Vivado."""
-    board = wrapper.board
-    lines = [f"set_property -dict {{PACKAGE_PIN {pin} IOSTANDARD {standard}}} [get_ports {{{port}}}]"
-             for port, (pin, standard) in wrapper.pins.items()]
-    lines += [f"create_clock -name clk_in -period {1e9 / board.clock_hz:.3f} [get_ports clk_in]",
-              "set_false_path -from [get_ports uart_rx]",
-              "set_false_path -to [get_ports {uart_tx led[*]}]"]
-    return "\n".join(lines) + "\n"
-
-
 def script_vivado(board, files, top):
     """Tcl, run in the project's folder: synthesis, implementation, bitstream, reports."""
     part = f"{board.device}{board.package}-{board.speed}" if "-" not in board.speed else \
@@ -60,28 +50,16 @@ def script_vivado(board, files, top):
         "if {[get_property SLACK [get_timing_paths]] < 0} {puts \"TIMING NOT MET\"; exit 1}", ""])
 
 
-def constraints_sdc(wrapper):
-    """The clock for Quartus."""
-    return "\n".join([
-        f"create_clock -name clk_in -period {1e9 / wrapper.board.clock_hz:.3f} [get_ports clk_in]",
-        "derive_pll_clocks", "derive_clock_uncertainty",
-        "set_false_path -from [get_ports uart_rx]",
-        "set_false_path -to [get_ports {uart_tx led[*]}]", ""])
-
-
-def settings_qsf(wrapper, files):
-    """Quartus's settings: device, files, pins."""
+def settings_qsf(wrapper, files, pins):
+    """Quartus's settings: device, files, and the text ``pins`` of the board's constraints."""
     board = wrapper.board
-    lines = ['set_global_assignment -name FAMILY "Cyclone V"',
-             f"set_global_assignment -name DEVICE {board.device}",
-             f"set_global_assignment -name TOP_LEVEL_ENTITY {wrapper.name}",
-             "set_global_assignment -name PROJECT_OUTPUT_DIRECTORY output",
-             *(f"set_global_assignment -name VERILOG_FILE {name}" for name in files),
-             f"set_global_assignment -name SDC_FILE {board.name}.sdc"]
-    for port, (pin, standard) in wrapper.pins.items():
-        lines += [f"set_location_assignment PIN_{pin} -to {port}",
-                  f'set_instance_assignment -name IO_STANDARD "{standard}" -to {port}']
-    return "\n".join(lines) + "\n"
+    return "\n".join([
+        'set_global_assignment -name FAMILY "Cyclone V"',
+        f"set_global_assignment -name DEVICE {board.device}",
+        f"set_global_assignment -name TOP_LEVEL_ENTITY {wrapper.name}",
+        "set_global_assignment -name PROJECT_OUTPUT_DIRECTORY output",
+        *(f"set_global_assignment -name VERILOG_FILE {name}" for name in files),
+        f"set_global_assignment -name SDC_FILE {board.name}.sdc", pins])
 
 
 def script_quartus(board):
@@ -95,17 +73,18 @@ def write_vendor_project(board, config=None, hz=None, out_dir=Path("build"), ste
     Raises
     ------
     InputError
-        If the clock cannot be made, or the folder holds something else.
+        If the clock cannot be made, the folder holds something else, or constraints are missing.
     """
     step("estimate")
     require(board, board.config if config is None else config)
     project = write_project(board, config, hz, out_dir, step)
     folder, wrapper, name = project.folder, project.wrapper, board.name
+    given = constraint_files(board)
     if board.family == "xilinx":
-        made = {f"{name}.xdc": constraints_xdc(wrapper), "build.tcl": script_vivado(board, project.files, wrapper.name)}
+        made = {f"{name}.xdc": given[".xdc"], "build.tcl": script_vivado(board, project.files, wrapper.name)}
         tool, command = "Vivado", f"cd {folder} && vivado -mode batch -source build.tcl"
     else:
-        made = {f"{name}.sdc": constraints_sdc(wrapper), f"{name}.qsf": settings_qsf(wrapper, project.files),
+        made = {f"{name}.sdc": given[".sdc"], f"{name}.qsf": settings_qsf(wrapper, project.files, given[".qsf"]),
                 f"{name}.qpf": f'PROJECT_REVISION = "{name}"\n', "build.tcl": script_quartus(board)}
         tool, command = "Quartus", f"cd {folder} && quartus_sh -t build.tcl"
     for file, text in made.items():

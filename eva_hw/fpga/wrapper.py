@@ -1,6 +1,7 @@
-"""A board's top module: clock, reset, pins, and the system inside; and where its pins are."""
+"""A board's top module: clock, reset, pins, and the system inside."""
 
-from .clock import clock_verilog
+from .clock import board_pll, clock_verilog
+from .constraints import pins
 
 __all__ = ["Wrapper"]
 
@@ -46,33 +47,29 @@ class Wrapper:
         Module name.
     hz : int
         Clock that the PLL makes: ``hz`` or a little less.
+    pll : Pll | None
+        None: the oscillator's clock is used as it is.
+    pins : dict[str, str]
+        Pin of each port bit, as the board's constraints have it.
 
     Raises
     ------
     InputError
-        If the board cannot make such a clock.
+        If the board cannot make such a clock, or its constraints are not those of this module.
     """
 
     def __init__(self, board, hz):
         self.board = board
         self.name = f"eva_fpga_{board.name}"
-        self._clock, self.hz = clock_verilog(board, hz)
-
-    @property
-    def pins(self):
-        """``{port bit: (pin, I/O standard)}``, in port order."""
-        board = self.board
-        clocks = dict(zip(("clk_in", "clk_in_n"), board.clock_pins))
-        rest = {"uart_rx": board.uart_rx, "uart_tx": board.uart_tx,
-                **{f"led[{i}]": pin for i, pin in enumerate(board.leds)}}
-        return {port: (pin, board.clock_io) for port, pin in clocks.items()} | {
-            port: (pin, board.io) for port, pin in rest.items()}
+        self.pins = pins(board)
+        self.pll = board_pll(board, hz)
+        self.hz = board.clock_hz if self.pll is None else round(self.pll.hz)
 
     def verilog(self, system):
         """The module's text; ``system`` is the name of the module inside."""
-        board, count = self.board, len(self.board.leds)
-        ports = [f"  input  wire {name}" for name, _ in zip(("clk_in", "clk_in_n"), board.clock_pins)]
+        board, count = self.board, sum(port.startswith("led[") for port in self.pins)
+        ports = [f"  input  wire {name}" for name in ("clk_in", "clk_in_n") if name in self.pins]
         ports += ["  input  wire uart_rx", "  output wire uart_tx", f"  output wire [{count - 1}:0] led"]
         return _TEMPLATE.format(title=board.title, system=system, name=self.name, mhz=self.hz / 1e6,
-                                ports=",\n".join(ports), clock=self._clock, invert="~" if board.leds_low else "",
-                                led_msb=count - 1)
+                                ports=",\n".join(ports), clock=clock_verilog(board, self.pll, "clk_in_n" in self.pins),
+                                invert="~" if board.leds_low else "", led_msb=count - 1)

@@ -26,6 +26,8 @@ class UartDevice:
     baud : int
     config : Config or None
         What the board must have been made from; None: whatever it is.
+    greeting : float
+        Seconds within which the board must first answer.
     timeout, patience : float
         See :class:`UartLink`.
 
@@ -41,10 +43,10 @@ class UartDevice:
         If the port cannot be opened, the board does not answer, or is made from another configuration.
     """
 
-    def __init__(self, port, baud=DEFAULT_BAUD, config=None, **options):
+    def __init__(self, port, baud=DEFAULT_BAUD, config=None, *, greeting=2.0, **options):
         self.link = UartLink(port, baud, **options)
         try:
-            self.identity = self.link.identify()
+            self.identity = self.link.identify(greeting)
             if config is not None and self.identity.config_hash != config.hash:
                 raise InputError(f"was made from a configuration of hash {self.identity.config_hash:08x}, not from "
                                  f"{config.name!r}, whose hash is {config.hash:08x}", f"board on {port}")

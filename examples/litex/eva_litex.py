@@ -9,6 +9,7 @@ after `add_sdram`.
 """
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
@@ -122,7 +123,9 @@ def main(arguments):
     soc = ExampleSoC(preset(chosen.preset), chosen.output)
     soc.finalize()
     path = chosen.output / "eva_soc.v"
-    soc.platform.get_verilog(soc, name="eva_soc").write(str(path))
+    # Memories' contents are written to the current folder, and read from there by name.
+    with contextlib.chdir(chosen.output):
+        soc.platform.get_verilog(soc, name="eva_soc").write(path.name)
     print(f"wrote {path}: SoC with the accelerator {chosen.preset}, whose Verilog is beside it")
     return path
 

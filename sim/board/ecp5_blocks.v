@@ -23,7 +23,9 @@ module DP16KD #(
   parameter DATA_WIDTH_A = 18, DATA_WIDTH_B = 18,
   parameter REGMODE_A = "NOREG", REGMODE_B = "NOREG", RESETMODE = "SYNC", ASYNC_RESET_RELEASE = "SYNC",
   parameter CSDECODE_A = "0b000", CSDECODE_B = "0b000", CLKAMUX = "CLKA", CLKBMUX = "CLKB",
-  parameter WRITEMODE_A = "NORMAL", WRITEMODE_B = "NORMAL", GSR = "AUTO"
+  parameter WRITEMODE_A = "NORMAL", WRITEMODE_B = "NORMAL", GSR = "AUTO",
+  // Contents at the beginning, if there are any: byte i in the i-th nine bits.
+  parameter FILLED = 0, parameter [18431:0] CONTENTS = 0
 ) (
   input DIA17, DIA16, DIA15, DIA14, DIA13, DIA12, DIA11, DIA10, DIA9, DIA8, DIA7, DIA6, DIA5, DIA4, DIA3, DIA2, DIA1,
         DIA0,
@@ -47,6 +49,10 @@ module DP16KD #(
 
   // 2048 bytes of nine bits; ports of less than nine leave the ninth alone.
   reg [8:0] mem [0:2047];
+  generate if (FILLED != 0) begin : fill
+    integer i;
+    initial for (i = 0; i < 2048; i = i + 1) mem[i] = CONTENTS[9 * i +: 9];
+  end endgenerate
 
   function [10:0] first_byte(input [13:0] address, input integer width);
     first_byte = width == 36 ? {address[13:5], 2'b00} : width == 18 ? {address[13:4], 1'b0} : address[13:3];

@@ -120,7 +120,7 @@ async def requests(dut):
     board, random = Scoreboard(), rng()
     identity = Identity(*parameters()["identity"])
     idle = dict.fromkeys(("i_valid", "i_payload", "o_ready", "h_ack", "h_byte", "m_axil_bvalid", "m_axil_rvalid"), 0)
-    world = World(Unit(dut, 0, **idle), board, random, identity.memory_bytes)
+    world = World(Unit(dut, 0, **idle, clk_hz=identity.clk_hz), board, random, identity.memory_bytes)
     reference = Protocol(world.memory, identity.encode())
     await start(dut)
     last, seen = None, {}

@@ -14,20 +14,27 @@ from eva_hw.runtime.uart_tiles import run_tiled
 from .narrow import CONFIG, CYCLES_PER_BIT, soc
 from .netlist import netlist
 
+#: Seconds: the netlist runs at some thousand cycles per second.
+PATIENT = {"greeting": 120.0, "timeout": 60.0, "patience": 600.0}
+
 
 @pytest.mark.full
 def test_netlist():
-    texts, top, cells = netlist(soc(), ROOT / "build" / "netlist")
+    pytest.importorskip("pyosys")
+    board = soc()
+    texts, top, cells, filled = netlist(board, ROOT / "build" / "netlist")
     assert cells.brams > 32 and cells.dsps > 4 and cells.luts > 5000
+    assert len(filled) == 1 and "clock_facts" in filled[0]
     program = build_board(texts, top, label="netlist", flags=(), level="-O0")
     random = np.random.default_rng(7)
     layer = VqLayer.random(random, outputs=16, inputs=128, codebooks=2, index_bits=5, bias=True)
     x = random.standard_normal(128).astype(np.float16)
-    with SimulatedBoard(program, CYCLES_PER_BIT, faults=0.0005, seed=8) as board:
-        device = UartDevice(board.port, config=CONFIG, timeout=20.0, patience=300.0)
+    with SimulatedBoard(program, CYCLES_PER_BIT, faults=0.0005, seed=8) as simulated:
+        device = UartDevice(simulated.port, config=CONFIG, **PATIENT)
+        assert device.identity == board.identity
         done = run_tiled(device, CONFIG, layer, x)
         device.close()
     want = vq_linear(layer, x).y
     np.testing.assert_array_equal(done.y.view(np.uint16), want.view(np.uint16))
     assert want.size == 16 and done.cycles > 0
-    print(f"{cells}, {board.figures}, {done.cycles} busy cycles")
+    print(f"{cells}, {simulated.figures}, {done.cycles} busy cycles")

@@ -1,10 +1,10 @@
-"""UartRx and UartTx at several rates against a line made and read in Python."""
+"""UartRx and UartTx at several rates against a line made and read in Python; ClockFacts."""
 
 import cocotb
 from cocotb.triggers import RisingEdge
 
 from sim.scoreboard import Scoreboard, parameters, rng
-from sim.streams import start
+from sim.streams import reset, start
 from tests.hw.unit import Unit, all_units
 
 from .serial_line import byte_bits, decode, waveform
@@ -48,7 +48,7 @@ async def receive(unit, per_bit, errors, board, random):
 @cocotb.test()
 async def receivers(dut):
     board = Scoreboard()
-    units = [Unit(dut, k, rx=1) for k, _ in enumerate(parameters()["receivers"])]
+    units = [Unit(dut, k, rx=1, step=step) for k, step in enumerate(parameters()["receiver_steps"])]
     await start(dut)
     await all_units(receive(unit, per_bit, errors, board, rng(unit.index))
                     for unit, (per_bit, errors) in zip(units, parameters()["receivers"]))
@@ -88,11 +88,33 @@ async def transmit(unit, per_bit, board, random):
 async def senders(dut):
     board = Scoreboard()
     first = len(parameters()["receivers"])
-    units = [Unit(dut, first + k, i_valid=0, i_payload=0) for k, _ in enumerate(parameters()["senders"])]
+    units = [Unit(dut, first + k, i_valid=0, i_payload=0, step=step)
+             for k, step in enumerate(parameters()["sender_steps"])]
     await start(dut)
     for unit in units:
         assert unit.get("tx") == 1, "the idle line is 1"
     await all_units(transmit(unit, per_bit, board, rng(unit.index))
                     for unit, per_bit in zip(units, parameters()["senders"]))
     await RisingEdge(dut.clk)
+    board.report()
+
+
+@cocotb.test()
+async def clocks(dut):
+    board = Scoreboard()
+    first = len(parameters()["receivers"]) + len(parameters()["senders"])
+    units = [Unit(dut, first + k) for k, _ in enumerate(parameters()["clocks"])]
+    await start(dut)
+    for _ in range(2):
+        for _ in range(18):
+            await RisingEdge(dut.clk)
+        for wait in (1, 100):
+            for _ in range(wait):
+                await units[0].settle()
+                await RisingEdge(dut.clk)
+            await units[0].settle()
+            for unit, (hz, step) in zip(units, parameters()["clocks"]):
+                board.equal((unit.get("clk_hz"), unit.get("step")), (hz, step), f"u{unit.index}")
+        await RisingEdge(dut.clk)
+        await reset(dut)  # a second reset changes nothing
     board.report()

@@ -16,9 +16,9 @@ class Slot(Block):
 
     Members
     -------
-    i_fp16, i_join, i_exponent : static while data are in flight, from the cycle before the first ``i_a`` on: each slot
-        has its own register for the first two, for all its PEs. ``i_join``: sums from the slot above enter; else they
-        start from 0.
+    i_fp16, i_join, i_exponent : static while data are in flight, from the cycle before the first ``i_a`` on. Each PE
+        has a register of its own for the first, which follows the data down. ``i_join``: sums from the slot above enter;
+        else they start from 0.
     i_a, i_swap -> o_a, o_swap : (8 x 16 bits, 8 bits) to the right, 1 cycle; row r has both r cycles after row 0.
     ld_en, ld_data : (8 x 32 bits) writes all rows' shadow operands.
     i_p, i_carry -> o_p, o_carry : downwards; ``i_p`` joins 2 cycles after row 0's ``i_a``, ``o_p`` shows
@@ -44,11 +44,14 @@ class Slot(Block):
 
     def elaborate(self, platform):
         m = Module()
-        fp16, join = Signal(), Signal()
-        m.d.sync += [fp16.eq(self.i_fp16), join.eq(self.i_join)]
+        join, fp16 = Signal(), self.i_fp16
+        m.d.sync += join.eq(self.i_join)
         sums, carry = Mux(join, self.i_p, 0), Mux(join, self.i_carry, 0)
         for r in range(GROUP_ROWS):
             pe = place(m, f"row_{r}", MixedPe())
+            # A single wire to all of a large array would be its slowest.
+            above, fp16 = fp16, Signal(name=f"fp16_{r}")
+            m.d.sync += fp16.eq(above)
             m.d.comb += [
                 pe.i_fp16.eq(fp16),
                 pe.i_a.eq(self.i_a.word_select(r, 16)), pe.i_swap.eq(self.i_swap[r]),

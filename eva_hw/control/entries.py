@@ -110,7 +110,8 @@ class EntryStreamer(Block):
         stored = (head.phase == 0) | ~storing
         m.d.comb += [
             self.busy.eq(running | flying),
-            may_start.eq(~self.hold & ~settling & ((free != 0) | ~head.pass_first) & stored & (same | (~flying & ~running))),
+            may_start.eq(~self.hold & ~settling & ((free != 0) | ~head.pass_first) & stored
+                         & (same | (~flying & ~running))),
             self.may_load.eq(~waiting & ~self.part.valid),
         ]
         with m.If(start):

@@ -8,8 +8,8 @@ from .job import COUNT_BITS, pointer_bits
 __all__ = ["JobLoops"]
 
 #: What decides how a step goes on.
-_CONDITIONS = ("last_phase", "last_part", "last_turn", "last_vectors", "last_codebook", "pass_ends", "last_block", "pass_last",
-               "codebook_last", "job_last")
+_CONDITIONS = ("last_phase", "last_part", "last_turn", "last_vectors", "last_codebook", "pass_ends", "last_block",
+               "pass_last", "codebook_last", "job_last")
 
 
 class JobLoops:
@@ -86,7 +86,8 @@ class JobLoops:
         ]
         # A tile's codebooks begin in a new granule of the buffer, as they do in memory.
         granule, place = config.codebook_granule, Signal.like(self.next_place, name="next_place_now")
-        m.d.comb += place.eq(Mux(ends, (self.place + job.book_words + granule - 1) & -granule, self.place + job.book_words))
+        m.d.comb += place.eq(Mux(ends, (self.place + job.book_words + granule - 1) & -granule,
+                                 self.place + job.book_words))
         m.d.sync += [self.next_place.eq(place), *(getattr(self, name).eq(value) for name, value in now.items())]
         self._look_ahead(m, now, place)
 

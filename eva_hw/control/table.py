@@ -21,7 +21,8 @@ STAGE_FIELDS = {
              "weight_addr", "k_tiles", "out_int32", *_GEMM_SIZE),
     "build": ("gemm", "tokens", "vectors", "block_vectors", "outputs", "codebooks", "codebook_beats", "book_words",
               "book_beats", "streamed", "null_entry", "words_log2", "index_bits", "exponent", "k_tiles", *_GEMM_SIZE),
-    "sequence": ("gemm", "tokens", "outputs", "row_beats", "has_bias", "exponent", "out_fp32", "out_int32", *_GEMM_SIZE),
+    "sequence": ("gemm", "tokens", "outputs", "row_beats", "has_bias", "exponent", "out_fp32", "out_int32",
+                 *_GEMM_SIZE),
     "write": ("gemm", "tokens", "y_addr", "y_stride", "y_beats"),
 }
 STAGES = tuple(STAGE_FIELDS)
@@ -71,7 +72,8 @@ class JobTable(Block):
         head = Signal(SLOT_BITS + 1)
         pointers = {stage: Signal(SLOT_BITS + 1, name=f"{stage}_pointer") for stage in STAGES}
         oldest, push, last = pointers["write"], Signal(), Signal()
-        count, some, full = Signal(range(JOB_SLOTS + 1)), Signal(), Signal()  # jobs in flight; any; as many as there may be
+        # Jobs in flight; whether any; as many as there may be.
+        count, some, full = Signal(range(JOB_SLOTS + 1)), Signal(), Signal()
         m.d.comb += [push.eq(self.push & self.ready), self.empty.eq(~some), self.ready.eq(~full), last.eq(count == 1)]
         with m.If(push & ~self.write_next):
             m.d.sync += [count.eq(count + 1), some.eq(1), full.eq(count == JOB_SLOTS - 1)]
@@ -113,7 +115,8 @@ class JobTable(Block):
             # Not ".index": that would be the array's own selector.
             m.d.sync += [indices[head[:SLOT_BITS]].eq(self.job["index"]), tags[head[:SLOT_BITS]].eq(self.job.tag)]
         oldest = pointers["write"][:SLOT_BITS]
-        m.d.comb += [self.oldest_slot.eq(oldest), self.oldest_index.eq(indices[oldest]), self.oldest_tag.eq(tags[oldest])]
+        m.d.comb += [self.oldest_slot.eq(oldest), self.oldest_index.eq(indices[oldest]),
+                     self.oldest_tag.eq(tags[oldest])]
         for stage in self.INDEXED:
             m.d.comb += [getattr(self, f"{stage}_waiting").eq(pointers[stage] != head),
                          getattr(self, f"{stage}_index").eq(indices[pointers[stage][:SLOT_BITS]])]

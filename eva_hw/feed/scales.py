@@ -24,7 +24,8 @@ class ScaleUnpacker(Block):
     i : input stream of ``axi_data_bits``; ``i.ready`` depends on ``o.ready``.
     o : output stream of 16 bits, valid in the same cycle as ``i`` (latency 0).
     start : pulse between a job's last value and the next one's first: the next value is the first of a beat. No value
-        is taken in its cycle (``o.ready`` is ignored); one that is offered, and a remainder of the last job, is withdrawn.
+        is taken in its cycle (``o.ready`` is ignored); one that is offered, and a remainder of the last job, is
+        withdrawn.
     flush : level, with the flush of the FIFO in front: forgets that a beat was partly used.
     """
 

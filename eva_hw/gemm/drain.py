@@ -41,7 +41,8 @@ class GemmDrain(Block):
     acc_en, acc_buffer, acc_row, acc_col, acc_data : the accumulators' read port, by FP16 column.
     par_en, par_buffer, par_col, par_data : the column parameters' read port. Both have a latency of 1 cycle and keep
         what was read.
-    scale, scale_end : stream of row scales, a row each; pulse in the cycle after a block's last one. None in INT32 jobs.
+    scale, scale_end : stream of row scales, a row each; pulse in the cycle after a block's last one. None in INT32
+        jobs.
     free, free_buffer : pulse: sums and parameters in that buffer have been read.
     reserve, chunk_free : the packer's room.
     o_valid, o_values, o_wide, o_end, o_job_end : values to the packer, ``latency`` cycles after they were read.

@@ -65,12 +65,12 @@ class Drain:
         self.unit.set(scale_valid=self.scale_offered, scale_payload=payload)
 
     def _check_start(self):
-        """After a scaled block's last values its beat of scales ends. The next block starts only with sums and parameters."""
+        """After a scaled block's last values its beat of scales ends. The next block starts with sums and parameters."""
         self.board.equal(self.unit.get("scale_end"), int(self.end_due), f"u{self.unit.index} scale_end")
         self.ends += self.end_due
         self.end_due = False
         if self.unit.get("turn"):
-            self.board.equal(self.freed < min(self.done_seen, self.written_seen), True, "sums and parameters are complete")
+            self.board.equal(self.freed < min(self.done_seen, self.written_seen), True, "sums and parameters")
             assert self.current is None, "a block starts within a block"
             self.current, self.taken, self.scale_offered = self.freed, 0, False
 

@@ -106,7 +106,8 @@ async def exercise(unit, config, board, random):
                 board.equal(command, want, f"u{unit.index} {client} command {index} of job {number}")
         if full_speed:
             tiles = len(plan.row_tiles) * plan.column_tiles
-            board.equal(unit.cycle - first, 1 + tiles * (plan.k_tiles + 2) + len(plan.row_tiles), f"u{unit.index} cycles of job {number}")
+            cycles = 1 + tiles * (plan.k_tiles + 2) + len(plan.row_tiles)
+            board.equal(unit.cycle - first, cycles, f"u{unit.index} cycles of job {number}")
     assert streamer.held > 100, f"a fence held the activations for {streamer.held} cycles only"
 
 

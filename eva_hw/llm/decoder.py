@@ -4,13 +4,13 @@ import numpy as np
 
 from ..errors import InputError
 from .cache import Cache
+from .dense_forward import PARTS
 from .rotary import Rotary
 
 __all__ = ["ATTENTION", "Decoder", "FEED_FORWARD"]
 
-#: Names of a block's linear layers: those of one line share their input.
-ATTENTION = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
-FEED_FORWARD = ("mlp.gate_proj", "mlp.up_proj")
+#: Names of a block's linear layers that share their input.
+ATTENTION, _, FEED_FORWARD, _ = PARTS
 
 
 def _nothing(name, values):

@@ -49,7 +49,7 @@ class _Accelerated:
     """What both modes share: quantized layers go to the accelerator, in one run; others stay on the host."""
 
     def __init__(self, weights, accelerator):
-        self._weights, self._accelerator, self._layers, self._together = weights, accelerator, {}, {}
+        self._weights, self._accelerator, self._layers = weights, accelerator, {}
         self.tally = Tally()
 
     def jobs(self, names, x):
@@ -103,16 +103,13 @@ class VqLinears(_Accelerated):
 
     def together(self, names):
         """Neighbours with the same codebooks."""
-        if (key := tuple(names)) not in self._together:
-            sets = []
-            for name in names:
-                layer = self._weights.layer(name)
-                if sets and layer.stacks_on(self._weights.layer(sets[-1][-1])):
-                    sets[-1].append(name)
-                else:
-                    sets.append([name])
-            self._together[key] = [tuple(some) for some in sets]
-        return self._together[key]
+        sets = []
+        for name in names:
+            if sets and self._weights.layer(name).stacks_on(self._weights.layer(sets[-1][-1])):
+                sets[-1] = (*sets[-1], name)
+            else:
+                sets.append((name,))
+        return sets
 
     def load(self):
         """Uploads all layers now, so that no run waits for it; yields each layer's name when it is there."""
@@ -128,8 +125,8 @@ class VqLinears(_Accelerated):
         with np.errstate(over="ignore"):
             halves = x.astype(np.float16)
         if not np.isfinite(halves).all():
-            raise InputError(f"an input of {', '.join(names)} is {np.abs(x).max():.3g}, which FP16 cannot hold (at most 65504)",
-                             str(self._weights.folder))
+            raise InputError(f"an input of {', '.join(names)} is {np.abs(x).max():.3g}, which FP16 cannot hold "
+                             "(at most 65504)", str(self._weights.folder))
         prepared = self.prepared(*names)
         exponents = prepared.exponents(halves)
         return [(Job(prepared.layer, halves[rows], exponent=int(exponent), out_fp32=True), rows)

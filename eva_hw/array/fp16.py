@@ -12,6 +12,8 @@ LOW_BITS = 7
 class Operand:
     """One FP16 value, taken apart in module ``m``; combinational.
 
+    ``normal``: whether its exponent field is not 0, if that is known already; else it is worked out here.
+
     Attributes
     ----------
     sign : Signal
@@ -23,9 +25,12 @@ class Operand:
         Whether the value is NaN or infinite, and which; whether it is a zero of either sign.
     """
 
-    def __init__(self, m, name, value):
+    def __init__(self, m, name, value, normal=None):
         self.sign = value[15]
-        normal, some = Signal(name=f"{name}_normal"), Signal(name=f"{name}_some")
+        some = Signal(name=f"{name}_some")
+        if normal is None:
+            normal = Signal(name=f"{name}_normal")
+            m.d.comb += normal.eq(value[10:15].any())
         self.shift = Signal(5, name=f"{name}_shift")
         self.special = Signal(name=f"{name}_special")
         self.nan, self.inf = Signal(name=f"{name}_nan"), Signal(name=f"{name}_inf")
@@ -34,7 +39,7 @@ class Operand:
         significand = Cat(fraction, normal)
         self.low, self.high = significand[:LOW_BITS], significand[LOW_BITS:]
         m.d.comb += [
-            normal.eq(exponent.any()), some.eq(fraction.any()),
+            some.eq(fraction.any()),
             self.shift.eq(exponent - normal), self.special.eq(exponent.all()),
             self.nan.eq(self.special & some), self.inf.eq(self.special & ~some), self.zero.eq(~normal & ~some),
         ]

@@ -32,16 +32,16 @@ class MixedPe(Block):
     -------
     i_fp16 : static while data are in flight.
     i_a, i_swap -> o_a, o_swap : to the right, 1 cycle. ``i_swap`` copies the shadow operand to the active one at
-        the end of its cycle, and so precedes the first activation that uses it by one cycle.
-    i_p, i_carry -> o_p, o_carry : downwards; ``i_p`` joins 2 cycles after its ``i_a``, ``o_p`` shows 3 cycles after.
+        the end of its cycle, and so comes with the first activation that uses it.
+    i_p, i_carry -> o_p, o_carry : downwards; ``i_p`` joins 3 cycles after its ``i_a``, ``o_p`` shows 4 cycles after.
     ld_en, ld_data : writes the shadow operand at the end of the cycle; in the cycle of a swap, the swap still
         takes the old one.
     """
 
     #: Cycles from ``i_a`` to ``o_p``.
-    latency = 3
+    latency = 4
     #: Cycles from ``i_a`` to the ``i_p`` and ``i_carry`` that its product is added to.
-    sum_delay = 2
+    sum_delay = 3
 
     module_name = "eva_mixed_pe"
 
@@ -54,39 +54,42 @@ class MixedPe(Block):
 
     def elaborate(self, platform):
         m = Module()
-        active = self._operands(m)
-        products, shift, flags = self._multiply(m, active)
+        a, w = self._operands(m)
+        products, shift, flags = self._multiply(m, *a, *w)
         addends = self._align(m, products, shift, flags)
         self._add(m, addends)
         return m
 
     def _operands(self, m):
-        """Shadow and active operand, and the way to the right; returns the active one."""
+        """Registers of the operands, and the way to the right: activation and active operand, each with whether it is
+        a normal FP16 number (the significand's top bit, which would come late to the multipliers)."""
         shadow = Signal(32, reset_less=True)
         active = Signal(32, reset_less=True)
+        active_normal = Signal(reset_less=True)
         a = Signal(16, reset_less=True)
+        a_normal = Signal(reset_less=True)
         swap = Signal()
         with m.If(self.ld_en):
             m.d.sync += shadow.eq(self.ld_data)
         with m.If(self.i_swap):
-            m.d.sync += active.eq(shadow)
-        m.d.sync += [a.eq(self.i_a), swap.eq(self.i_swap)]
+            m.d.sync += [active.eq(shadow), active_normal.eq(shadow[10:15].any())]
+        m.d.sync += [a.eq(self.i_a), a_normal.eq(self.i_a[10:15].any()), swap.eq(self.i_swap)]
         m.d.comb += [self.o_a.eq(a), self.o_swap.eq(swap)]
-        return active
+        return (a, a_normal), (active, active_normal)
 
-    def _multiply(self, m, active):
-        """Stage 1: four products (16 bits each), the FP16 product's shift (0 to 58), and its flags.
+    def _multiply(self, m, activation, a_normal, active, w_normal):
+        """Stage 2: four products (16 bits each), the FP16 product's shift (0 to 58), and its flags.
 
         Multiplier 0 takes both low parts and multiplier 3 both high ones: the low parts sit where the INT8
         operands of multiplier 0 do, which saves multiplexers.
         """
-        a, w = Operand(m, "a", self.i_a), Operand(m, "w", active[:16])
+        a, w = Operand(m, "a", activation, a_normal), Operand(m, "w", active[:16], w_normal)
         pairs = [(a.low, w.low), (a.low, w.high), (a.high, w.low), (a.high, w.high)]
         products = [Signal(signed(16), name=f"product_{k}", reset_less=True) for k in range(4)]
         for k, (part_a, part_w) in enumerate(pairs):
             factor_a, factor_w = Signal(signed(8), name=f"factor_a_{k}"), Signal(signed(8), name=f"factor_w_{k}")
             m.d.comb += [
-                factor_a.eq(Mux(self.i_fp16, part_a, self.i_a[:8])),
+                factor_a.eq(Mux(self.i_fp16, part_a, activation[:8])),
                 factor_w.eq(Mux(self.i_fp16, part_w, active.word_select(k, 8))),
             ]
             m.d.sync += products[k].eq(factor_a * factor_w)
@@ -104,9 +107,9 @@ class MixedPe(Block):
         return products, shift, (negative, nan, positive_inf, negative_inf)
 
     def _align(self, m, products, shift, flags):
-        """Stage 2: the FP16 product, shifted within 32 places. Shares its registers with the INT8 products.
+        """Stage 3: the FP16 product, shifted within 32 places. Shares its registers with the INT8 products.
 
-        Returns the four 32-bit addends, and the carry into limb 0, as stage 3 uses them.
+        Returns the four 32-bit addends, and the carry into limb 0, as stage 4 uses them.
         """
         low_low, low_high, high_low, high_high = products
         middle = Signal(12)
@@ -133,7 +136,7 @@ class MixedPe(Block):
         return addends, self.i_fp16 & negative
 
     def _add(self, m, addends):
-        """Stage 3: four 32-bit adders. Carries go down to the next row, not on to the next limb."""
+        """Stage 4: four 32-bit adders. Carries go down to the next row, not on to the next limb."""
         addends, negative = addends
         sums = Signal(128, reset_less=True)
         carries = Signal(2, reset_less=True)

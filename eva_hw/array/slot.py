@@ -16,12 +16,12 @@ class Slot(Block):
 
     Members
     -------
-    i_fp16, i_join, i_exponent : static while data are in flight, from the cycle before the first ``i_a`` on. Each PE
-        has a register of its own for the first, which follows the data down. ``i_join``: sums from the slot above enter;
-        else they start from 0.
+    i_fp16, i_join, i_exponent : static while data are in flight, from the cycle of the first ``i_a`` on. The slot
+        has registers of its own for them, and each PE for the first, which follows the data down. ``i_join``: sums from
+        the slot above enter; else they start from 0.
     i_a, i_swap -> o_a, o_swap : (8 x 16 bits, 8 bits) to the right, 1 cycle; row r has both r cycles after row 0.
     ld_en, ld_data : (8 x 32 bits) writes all rows' shadow operands.
-    i_p, i_carry -> o_p, o_carry : downwards; ``i_p`` joins 2 cycles after row 0's ``i_a``, ``o_p`` shows
+    i_p, i_carry -> o_p, o_carry : downwards; ``i_p`` joins 3 cycles after row 0's ``i_a``, ``o_p`` shows
         ``sum_latency`` cycles after it.
     o_value, o_overflow : ``o_p`` rounded, ``latency`` cycles after row 0's ``i_a``.
     """
@@ -45,7 +45,8 @@ class Slot(Block):
     def elaborate(self, platform):
         m = Module()
         join, fp16 = Signal(), self.i_fp16
-        m.d.sync += join.eq(self.i_join)
+        exponent = Signal(5, reset_less=True)
+        m.d.sync += [join.eq(self.i_join), exponent.eq(self.i_exponent)]
         sums, carry = Mux(join, self.i_p, 0), Mux(join, self.i_carry, 0)
         for r in range(GROUP_ROWS):
             pe = place(m, f"row_{r}", MixedPe())
@@ -63,7 +64,7 @@ class Slot(Block):
         rounder = place(m, "rounder", OcRounder())
         m.d.comb += [
             self.o_p.eq(sums), self.o_carry.eq(carry),
-            rounder.i_p.eq(sums), rounder.i_carry.eq(carry), rounder.i_exponent.eq(self.i_exponent),
+            rounder.i_p.eq(sums), rounder.i_carry.eq(carry), rounder.i_exponent.eq(exponent),
             self.o_value.eq(rounder.o_value), self.o_overflow.eq(rounder.o_overflow),
         ]
         return m

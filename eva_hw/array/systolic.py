@@ -15,8 +15,6 @@ __all__ = ["SystolicArray"]
 
 #: Cycles from ``ld_en`` to the cycle in which the shadow registers are written: the load bus is registered once.
 _LOAD_DELAY = 1
-#: Cycles from ``i_a`` to row 0's ``i_a``. One, because a PE wants the swap a cycle before the activation.
-_INPUT_DELAY = 1
 
 
 class SystolicArray(Block):
@@ -70,11 +68,11 @@ class SystolicArray(Block):
 
     def oc_latency(self, group, col, words_log2=0):
         """Cycles from ``i_valid`` to ``oc_valid`` of slot (``group``, ``col``); exact."""
-        return _INPUT_DELAY + self._leaves(group, words_log2) * GROUP_ROWS + col + Slot.latency
+        return self._leaves(group, words_log2) * GROUP_ROWS + col + Slot.latency
 
     def sum_latency(self, col):
         """Cycles from ``i_valid`` to ``sum_valid[col]`` (``col`` counts FP16 columns); exact."""
-        return _INPUT_DELAY + self.config.rows - 1 + col + MixedPe.latency
+        return self.config.rows - 1 + col + MixedPe.latency
 
     def swap_latency(self, group, col):
         """Cycles from ``i_swap`` to the first ``ld_en`` of that slot that leaves the operands in use alone."""
@@ -92,7 +90,7 @@ class SystolicArray(Block):
 
     def _sums_read(self, col):
         """Cycles from ``i_valid`` to the read of the stored sum that enters the top of ``col``."""
-        return _INPUT_DELAY + col + MixedPe.sum_delay - PartialSums.latency
+        return col + MixedPe.sum_delay - PartialSums.latency
 
     @property
     def latency(self):
@@ -138,13 +136,15 @@ class SystolicArray(Block):
         """Skews row r by r cycles, and passes rows from column to column."""
         swaps, values = [self.i_swap], []
         for r in range(self.config.rows):
-            skew = place(m, f"skew_{r}", Delay(16, r + _INPUT_DELAY))
-            m.d.comb += skew.i.eq(self.i_a.word_select(r, 16))
-            values.append(skew.o)
+            value = self.i_a.word_select(r, 16)
             if r:
+                skew = place(m, f"skew_{r}", Delay(16, r))
+                m.d.comb += skew.i.eq(value)
+                value = skew.o
                 swap = Signal(name=f"swap_{r}")
                 m.d.sync += swap.eq(swaps[-1])
                 swaps.append(swap)
+            values.append(value)
         for g in range(self.groups):
             rows = slice(g * GROUP_ROWS, (g + 1) * GROUP_ROWS)
             a, swap = Cat(values[rows]), Cat(swaps[rows])

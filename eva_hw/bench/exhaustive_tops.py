@@ -63,7 +63,7 @@ class Chain(Block):
     Members
     -------
     i_fp16, i_join, i_exponent : static. ``i_join``: a slot goes on with the sum of the one above.
-    i_a, ld_data : 16 and 32 bits per row; row r wants both r cycles after row 0, and the operands two cycles before
+    i_a, ld_data : 16 and 32 bits per row; row r wants both r cycles after row 0, and the operands one cycle before
         the activation: they are taken over in every cycle.
     o_value, o_overflow : per slot s, ``8 s + latency`` cycles after row 0's ``i_a``.
     o_p : the lowest slot's sums, ``8 (slots - 1) + sum_latency`` cycles after row 0's ``i_a``.

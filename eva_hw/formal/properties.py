@@ -52,14 +52,15 @@ class Proof:
 
 
 _PE_STATE = {"product": (22, ("product",)), "active": (32, ("active",)),
-             "partial": (64, ("product_3", "product_2", "product_1", "product_0"))}
+             "normal": (1, ("active_normal",)), "partial": (64, ("product_3", "product_2", "product_1", "product_0"))}
 
 
 def _pe():
     yield Proof("fp16_significand_product", MixedPe(), "pe", {"PROPERTY": 0, "LOW": LOW_BITS}, _PE_STATE,
-                alone=True, depth=0)
-    yield Proof("fp16_sum_step", MixedPe(), "pe", {"PROPERTY": 1}, _PE_STATE, k=3, alone=True, depth=0)
-    yield Proof("int8_sum_step", MixedPe(), "pe", {"PROPERTY": 2}, _PE_STATE, k=3, alone=True, depth=0)
+                k=2, alone=True, depth=0)
+    yield Proof("fp16_sum_step", MixedPe(), "pe", {"PROPERTY": 1}, _PE_STATE, k=4, alone=True, depth=0)
+    yield Proof("int8_sum_step", MixedPe(), "pe", {"PROPERTY": 2}, _PE_STATE, k=4, alone=True, depth=0)
+    yield Proof("operand_kept", MixedPe(), "pe", {"PROPERTY": 3}, _PE_STATE)
 
 
 def _entries(name, depth):

@@ -5,6 +5,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, exact_log2
 
 from ..dma.axi import PAGE_BYTES, Axi4
+from ..dma.queue import FlopQueue
 from ..emit import Block, place
 from ..errors import InputError
 from ..sram import Sram
@@ -12,19 +13,22 @@ from ..sram import Sram
 __all__ = ["BoardMemory"]
 
 _OKAY, _DECERR = 0, 3
+#: Read beats on their way: as many as cycles from asking the SRAM to the beat's leaving.
+_BEATS = 4
 
 
 class BoardMemory(Block):
     """``memory_bytes`` bytes from address 0.
 
     The AXI side takes INCR bursts of whole beats that cross no page, as the accelerator makes them: one beat per cycle
-    each way, two cycles from an address to its first beat, no gap between read bursts; a write burst is answered in
+    each way, four cycles from an address to its first beat, no gap between read bursts; a write burst is answered in
     the cycle after its last beat, and the next one begins after that. Bytes without a strobe keep their value. A burst
     outside the memory is answered with DECERR and writes nothing.
 
-    The host's port moves one byte per request, in two cycles at best (it is noted in the first), and goes first. A
-    write takes the place of a write beat, a read that of a read beat; a read waits while a beat that nobody takes
-    occupies the SRAM's output.
+    The host's port moves one byte per request, and goes first: a write needs two cycles, a read four. Each takes the
+    place of one beat.
+
+    The SRAM's inputs and outputs all have registers, for on an FPGA it is many block RAMs far apart.
 
     Parameters
     ----------
@@ -69,7 +73,7 @@ class BoardMemory(Block):
         m = Module()
         lane_bits = exact_log2(self.data_bits // 8)
         ram = place(m, "ram", Sram(self.memory_bytes * 8 // self.data_bits, self.data_bits, 8))
-        # The request at hand: the memory is spread over the device, and wants registers in front of it.
+        # The request at hand.
         self._noted = {name: Signal(name=f"note_{name}") for name in ("read", "write")}
         word = Signal(len(ram.r_addr), reset_less=True)
         lane = Signal(lane_bits, reset_less=True)
@@ -102,10 +106,13 @@ class BoardMemory(Block):
             host.eq(self._noted["write"]),
             bus.awready.eq(~busy & ~answer), bus.wready.eq(busy & ~host), beat.eq(bus.wvalid & bus.wready),
             bus.bvalid.eq(answer), bus.bid.eq(ident), bus.bresp.eq(Mux(outside, _DECERR, _OKAY)),
-            ram.w_en.eq(host | (beat & ~outside)), ram.w_addr.eq(Mux(host, word, address)),
-            ram.w_data.eq(Mux(host, self.h_data.replicate(self.data_bits // 8), bus.wdata)),
-            ram.w_mask.eq(Mux(host, Const(1, 1) << lane, bus.wstrb)),
         ]
+        enable = Signal(name="ram_write")
+        m.d.sync += enable.eq(host | (beat & ~outside))
+        m.d.comb += ram.w_en.eq(enable)
+        self._register(m, ram.w_addr, Mux(host, word, address))
+        self._register(m, ram.w_data, Mux(host, self.h_data.replicate(self.data_bits // 8), bus.wdata))
+        self._register(m, ram.w_mask, Mux(host, Const(1, 1) << lane, bus.wstrb))
         with m.If(bus.awvalid & bus.awready):
             m.d.sync += [busy.eq(1), ident.eq(bus.awid), outside.eq(self._outside(bus.awaddr)),
                          address.eq(self._beat(bus.awaddr, word))]
@@ -116,30 +123,48 @@ class BoardMemory(Block):
         with m.If(answer & bus.bready):
             m.d.sync += answer.eq(0)
 
+    @staticmethod
+    def _register(m, port, value):
+        """Drives a port of the SRAM with a register of ``value``."""
+        register = Signal(len(port), name=port.name.replace("__", "_") + "_register", reset_less=True)
+        m.d.sync += register.eq(value)
+        m.d.comb += port.eq(register)
+
     def _read(self, m, ram, word, lane):
-        bus, host = self.s_axi, Signal()
-        # asked: a burst whose beats are still to be read; its answer is one cycle behind.
+        bus, host, sent, go = self.s_axi, Signal(), Signal(), Signal()
+        # asked: a burst whose beats are still to be read.
         asked, outside, address, left = (Signal(), Signal(reset_less=True), Signal(len(word), reset_less=True),
                                          Signal(8, reset_less=True))
-        ident, free, go = Signal(reset_less=True), Signal(), Signal()
-        valid, last, held_outside, held_ident = Signal(), *(Signal(reset_less=True) for _ in range(3))
-        held_lane = Signal(len(lane), reset_less=True)
+        ident, room = Signal(reset_less=True), Signal(range(_BEATS + 1), init=_BEATS)
+        beats = place(m, "beats", FlopQueue(_BEATS, self.data_bits + 3))
         m.d.comb += [
-            # The SRAM's output is the R channel's payload: nothing is read while a beat waits there.
-            free.eq(~valid | bus.rready), host.eq(self._noted["read"] & free),
-            self.h_ack.eq(self._noted["write"] | host),
-            go.eq(asked & free & ~host), bus.arready.eq(~asked | (go & (left == 0))),
-            ram.r_en.eq(host | go), ram.r_addr.eq(Mux(self._noted["read"], word, address)),
-            bus.rvalid.eq(valid), bus.rdata.eq(ram.r_data), bus.rlast.eq(last), bus.rid.eq(held_ident),
-            bus.rresp.eq(Mux(held_outside, _DECERR, _OKAY)),
-            self.h_byte.eq(ram.r_data.word_select(held_lane, 8)),
+            host.eq(self._noted["read"] & ~sent), go.eq(asked & (room != 0) & ~host),
+            bus.arready.eq(~asked | (go & (left == 0))),
+            Cat(bus.rdata, bus.rlast, bus.rid).eq(beats.o.payload),
+            bus.rresp.eq(Mux(beats.o.payload[-1], _DECERR, _OKAY)),
+            bus.rvalid.eq(beats.o.valid), beats.o.ready.eq(bus.rready),
         ]
-        with m.If(free):
-            m.d.sync += [valid.eq(go), last.eq(left == 0), held_outside.eq(outside), held_ident.eq(ident)]
-        with m.If(host):
-            m.d.sync += held_lane.eq(lane)
+        m.d.sync += room.eq(room - go + (bus.rvalid & bus.rready))
         with m.If(go):
             m.d.sync += [address.eq(address + 1), left.eq(left - 1), asked.eq(left != 0)]
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += [asked.eq(1), ident.eq(bus.arid), left.eq(bus.arlen), outside.eq(self._outside(bus.araddr)),
                          address.eq(self._beat(bus.araddr, word))]
+        self._register(m, ram.r_addr, Mux(host, word, address))
+        # What was asked for is with the SRAM, and then at its output.
+        beat, byte, about = [go], [host], [Cat(left == 0, ident, outside)]
+        for stage in ("asked", "read"):
+            for line, name in ((beat, "beat"), (byte, "byte")):
+                line.append(Signal(name=f"{stage}_{name}"))
+                m.d.sync += line[-1].eq(line[-2])
+            about.append(Signal(3, name=f"{stage}_about", reset_less=True))
+            m.d.sync += about[-1].eq(about[-2])
+        m.d.comb += [
+            ram.r_en.eq(beat[1] | byte[1]), beats.i.valid.eq(beat[2]), beats.i.payload.eq(Cat(ram.r_data, about[2])),
+            self.h_ack.eq(self._noted["write"] | byte[2]),
+        ]
+        m.d.sync += self.h_byte.eq(ram.r_data.word_select(lane, 8))
+        with m.If(host):
+            m.d.sync += sent.eq(1)
+        with m.If(byte[2]):
+            m.d.sync += sent.eq(0)

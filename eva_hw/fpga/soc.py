@@ -58,7 +58,9 @@ class BoardSoc(Block):
     def elaborate(self, platform):
         m = Module()
         config, engine_reset = self.config, Signal()
-        reset = ResetSignal() | engine_reset
+        # A register, for the way through all of the accelerator takes a cycle.
+        reset = Signal(init=1, reset_less=True)
+        m.d.sync += reset.eq(ResetSignal() | engine_reset)
         facts = place(m, "clock_facts", ClockFacts(self.clk_hz, self.baud))
         rx, tx = place(m, "receiver", UartRx()), place(m, "transmitter", UartTx())
         deframer, framer = place(m, "deframer", LinkDeframer()), place(m, "framer", LinkFramer())

@@ -56,17 +56,17 @@ private:
         top_->eval();
     }
 
-    // Entry n's row r has its operand on ld_data in cycle n + r, its activation two cycles later.
+    // Entry n's row r has its operand on ld_data in cycle n + r, its activation a cycle later.
     void stream(int entries, bool join, int b) {
         top_->i_join = join || !fp16_, top_->i_exponent = uint8_t(b);
-        const int cycles = entries + kRows + CHAIN_LATENCY + 2;
+        const int cycles = entries + kRows + CHAIN_LATENCY + 1;
         for (int t = 0; t < cycles; ++t) {
             if (t < entries) fp16_ ? make(ring_[t % kRing], join, b) : make_int8(ring_[t % kRing]);
             for (int r = 0; r < kRows; ++r) {
                 const Entry& load = ring_[(t - r + kRing) % kRing];
                 const uint32_t random_half = uint32_t(load.terms[r].x) << 16;  // no operand in FP16 mode
                 top_->ld_data[r] = fp16_ ? load.terms[r].w | random_half : load.int8_weights[r];
-                const uint32_t a = ring_[(t - r - 2 + kRing) % kRing].terms[r].x;
+                const uint32_t a = ring_[(t - r - 1 + kRing) % kRing].terms[r].x;
                 uint32_t& word = top_->i_a[r / 2];
                 word = r % 2 ? (word & 0xFFFF) | a << 16 : (word & 0xFFFF0000) | a;
             }
@@ -103,7 +103,7 @@ private:
 
     void compare(int t, int entries, bool join, int b) {
         for (int s = 0; s < kSlots; ++s) {
-            const int n = t + 1 - 2 - 8 * s - CHAIN_LATENCY;
+            const int n = t - 8 * s - CHAIN_LATENCY;
             if (n < 0 || n >= entries) continue;
             const Entry& entry = ring_[n % kRing];
             const oracle::Rounded wanted = entry.wanted[s];
@@ -125,7 +125,7 @@ private:
     }
 
     void compare_int8(int t, int entries) {
-        const int n = t + 1 - 2 - 8 * (kSlots - 1) - SUM_LATENCY;
+        const int n = t - 8 * (kSlots - 1) - SUM_LATENCY;
         if (n < 0 || n >= entries) return;
         const uint32_t* wanted = ring_[n % kRing].sums;
         for (int k = 0; k < 4; ++k)

@@ -122,9 +122,10 @@ class Bench:
         a, swap, load = kind.activation(), int(random.random() < 0.6), int(random.random() < 0.7)
         data = kind.operand()
         dut.i_a.value, dut.i_swap.value, dut.ld_en.value, dut.ld_data.value = a, swap, load, data
-        self.active_now, self.swap = self.active, swap
+        self.swap = swap
         if swap:
             self.active = self.shadow
+        self.active_now = self.active
         if load:
             self.shadow = data
         return a

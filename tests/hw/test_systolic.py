@@ -67,7 +67,7 @@ def test_one_module_each(name):
     array = SystolicArray(config, 8)
     texts = Library().emit(array)
     phases = config.max_phases > 1
-    assert len(texts) == 4 + config.rows + 2 * phases
+    assert len(texts) == 3 + config.rows + 2 * phases
     assert texts["eva_array_slot"].count("eva_mixed_pe row_") == 8
     top = texts[f"eva_array_{config.rows}x{config.cols}_t8{'_p8' if phases else ''}"]
     assert top.count("eva_array_partial_sums_256 partial_") == phases * config.fp_cols

@@ -95,9 +95,12 @@ class Top(ControlWiring, GemmWiring, CounterWiring, Block):
     def _place(self, m):
         config = self.config
         clear = Signal()
+        # A register, for its way through all of the datapath takes a cycle; the flush that comes with it is much longer.
+        clearing = Signal()
+        m.d.sync += clearing.eq(clear)
         always = lambda name, block: place(m, name, block)  # noqa: E731
         #: Blocks of the datapath are reset by the supervisor's clear too.
-        reset = ResetSignal() | clear
+        reset = ResetSignal() | clearing
         cleared = lambda name, block: place(m, name, block, rst=reset)  # noqa: E731
         self.csr = always("csr", CsrBlock(config))
         self.supervisor = always("supervisor", Supervisor(config))

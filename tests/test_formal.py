@@ -67,7 +67,7 @@ MUTATIONS = [
                  id="flop_fifo_pops_when_empty"),
     pytest.param("eva_beat_fifo_5x4", "eva_beat_fifo_5x4", "sram_w_addr == 3'h4", "sram_w_addr == 3'h5",
                  id="sram_fifo_wraps_late"),
-    pytest.param("eva_beat_fifo_5x4", "eva_beat_fifo_5x4", "move = fetched & \\$2", "move = fetched",
+    pytest.param("eva_beat_fifo_5x4", "eva_beat_fifo_5x4", "move = fetched & \\$1", "move = fetched",
                  id="sram_fifo_overwrites_output"),
     pytest.param("eva_beat_fifo_5x4", "eva_sram_5x4", "if (r_en)", "if (1'b1)", id="sram_output_not_held"),
     pytest.param("eva_word_stream_w32_o8", "eva_word_stream_w32_o8", "== 2'h3", "== 2'h2",

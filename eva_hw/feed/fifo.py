@@ -29,7 +29,7 @@ class BeatFifo(Block):
     Members
     -------
     i_valid, i_data : a beat enters in each cycle with ``i_valid``.
-    o : output stream; its payload comes straight from a register.
+    o : output stream; its payload comes from one of two registers, and ``o.ready`` reaches a few flip-flops only.
     flush : level. From the next cycle on the FIFO is empty; beats that come while it is high are dropped.
     """
 
@@ -86,7 +86,10 @@ class BeatFifo(Block):
             m.d.sync += used.eq(0)
 
     def _in_sram(self, m):
-        """SRAM, its output register, then a flip-flop stage, so that no reader sees the SRAM's access time.
+        """SRAM, its output register, then two registers that take turns.
+
+        No reader sees the SRAM's access time. Nothing as wide as a beat hangs on ``o.ready``, and neither does
+        the SRAM: what may move on follows from registers, for the second one always has room when the first is popped.
 
         A word is read only when it was written in an earlier cycle (``level`` counts those), and never is the
         word being written: that one would be the SRAM's last free one.
@@ -96,17 +99,22 @@ class BeatFifo(Block):
         level = Signal(range(self.depth + 1))
         nonempty = Signal()  # level != 0
         fetched = Signal()  # the SRAM's output register holds a beat
-        valid = Signal()
-        payload = Signal(self.width, reset_less=True)
-        read, move = Signal(), Signal()
+        valid = Signal()  # one of the two registers behind it does
+        full = Signal()  # both do
+        front = Signal()  # which of them is the next to leave
+        back = Signal()  # which is the next to be filled
+        payloads = [Signal(self.width, name=f"payload_{i}", reset_less=True) for i in range(2)]
+        read = Signal()
+        move = Signal()
+        pop = Signal()
         step = lambda at: Mux(at == self.depth - 1, 0, at + 1)[:len(at)]  # noqa: E731
 
         m.d.comb += [
-            move.eq(fetched & (~valid | self.o.ready)),
-            read.eq(nonempty & (~fetched | move)),
+            move.eq(fetched & ~full), pop.eq(valid & self.o.ready),
+            read.eq(nonempty & ~(fetched & full)),
             sram.w_en.eq(self.i_valid), sram.w_addr.eq(write_at), sram.w_data.eq(self.i_data),
             sram.r_en.eq(read), sram.r_addr.eq(read_at),
-            self.o.valid.eq(valid), self.o.payload.eq(payload),
+            self.o.valid.eq(valid), self.o.payload.eq(Mux(front, *reversed(payloads))),
         ]
         with m.If(self.i_valid):
             m.d.sync += write_at.eq(step(write_at))
@@ -116,11 +124,14 @@ class BeatFifo(Block):
             m.d.sync += [level.eq(level + 1), nonempty.eq(1)]
         with m.Elif(~self.i_valid & read):
             m.d.sync += [level.eq(level - 1), nonempty.eq(level != 1)]
-        with m.If(move):
-            m.d.sync += payload.eq(sram.r_data)
+        for i, payload in enumerate(payloads):
+            with m.If(move & (back == i)):
+                m.d.sync += payload.eq(sram.r_data)
         m.d.sync += [
             fetched.eq(read | (fetched & ~move)),
-            valid.eq(move | (valid & ~self.o.ready)),
+            valid.eq(move | full | (valid & ~pop)),
+            full.eq(~pop & (full | (valid & move))),
+            front.eq(front ^ pop), back.eq(back ^ move),
         ]
         with m.If(self.flush):
-            m.d.sync += [s.eq(0) for s in (write_at, read_at, level, nonempty, fetched, valid)]
+            m.d.sync += [s.eq(0) for s in (write_at, read_at, level, nonempty, fetched, valid, full, front, back)]

@@ -83,6 +83,8 @@ def _beat_fifo(depth, width):
     state = {
         "write_at": (at, ("sram_w_addr",)), "read_at": (at, ("sram_r_addr",)), "level": (level, ("level",)),
         "nonempty": (1, ("nonempty",)), "fetched": (1, ("fetched",)), "read": (1, ("sram_r_en",)),
+        **{name: (1, (name,)) for name in ("full", "front", "back")},
+        **{name: (width, (name,)) for name in ("payload_0", "payload_1")},
         "word": (width, ("sram_r_data",)), "entries": (depth * width, _entries("sram.mem[{}]", depth)),
     }
     return Proof(block.module_name, block, "beat_fifo", {**size, "IN_SRAM": 1, "AT": at, "LEVEL": level}, state, k=2)

@@ -38,26 +38,30 @@ module formal_beat_fifo #(parameter DEPTH = 5, parameter WIDTH = 1, parameter IN
   generate if (IN_SRAM) begin
     wire [AT - 1:0] write_at, read_at;
     wire [LEVEL - 1:0] level;
-    wire nonempty, fetched, read;
-    wire [WIDTH - 1:0] word;
+    wire nonempty, fetched, read, full, front, back;
+    wire [WIDTH - 1:0] word, payload_0, payload_1;
+    wire [15:0] shown = o_valid + full;  // beats in the two output registers
     `DUT dut(
       .clk(clk), .rst(rst), .i_valid(i_valid), .i_data(i_data), .o_valid(o_valid), .o_payload(o_payload),
       .o_ready(o_ready), .flush(flush), .f_write_at(write_at), .f_read_at(read_at), .f_level(level),
-      .f_nonempty(nonempty), .f_fetched(fetched), .f_read(read), .f_word(word), .f_entries(entries)
+      .f_nonempty(nonempty), .f_fetched(fetched), .f_read(read), .f_word(word), .f_entries(entries),
+      .f_full(full), .f_front(front), .f_back(back), .f_payload_0(payload_0), .f_payload_1(payload_1)
     );
-    wire [15:0] slot = read_at + ahead - o_valid - fetched;
+    wire [15:0] slot = read_at + ahead - shown - fetched;
     wire [15:0] at = slot >= DEPTH ? slot - DEPTH : slot;
     wire [15:0] end_at = read_at + level;
     always @(*) if (started) begin
       assert(!(i_valid && read && write_at == read_at));
       // What makes it inductive: the beats inside are at the output, behind the SRAM, and in it, in this order.
-      assert(count == level + fetched + o_valid);
+      assert(count == level + fetched + shown);
+      assert(!full || o_valid);
+      assert(back == (front ^ (shown == 1)));
       assert(nonempty == (level != 0));
       assert(read_at < DEPTH);
       assert(write_at == (end_at >= DEPTH ? end_at - DEPTH : end_at));
       if (inside) begin
-        if (ahead < o_valid) assert(o_payload == kept);
-        else if (ahead < o_valid + fetched) assert(word == kept);
+        if (ahead < shown) assert((front ^ (ahead == 1) ? payload_1 : payload_0) == kept);
+        else if (ahead < shown + fetched) assert(word == kept);
         else assert(entries[at * WIDTH +: WIDTH] == kept);
       end
     end

@@ -62,7 +62,7 @@ class Supervisor(Block):
         silent = self._watch(m)
         job_error, job_code, job_addr = self._job_errors(m)
         fetch_error, fetch_addr = self._fetch_error(m)
-        # In the first cycle of clear the fetcher may still dispose of a descriptor: that one is fetched again.
+        # In the first two cycles of clear the fetcher may still dispose of a descriptor: that one is fetched again.
         with m.If(self.advance & ~self.clear):
             m.d.sync += self.head.eq(self.head + 1)
         with m.FSM() as fsm:

@@ -21,7 +21,7 @@ QUICK = ("fp16_significand_product", "fp16_sum_step", "int8_sum_step", "eva_queu
 @pytest.mark.parametrize("name", [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in PROOFS])
 def test_proven(name):
-    found = formal.prove(PROOFS[name])
+    found = formal.prove(PROOFS[name], seconds=600)  # the largest needs half a minute alone on a core
     assert found.verdict == "proven", found.shown
     assert found.depth >= PROOFS[name].k and found.seconds > 0
 
@@ -79,7 +79,7 @@ MUTATIONS = [
 
 @pytest.mark.parametrize("name, module, old, new", MUTATIONS)
 def test_broken_hardware_fails(name, module, old, new):
-    found = formal.prove(PROOFS[name], mutate=replace(module, old, new))
+    found = formal.prove(PROOFS[name], seconds=600, mutate=replace(module, old, new))
     assert found.verdict == "failed" and not found.good
     assert found.shown and found.shown[0].startswith("cycle 0: ")
 

@@ -55,7 +55,7 @@ MUTATIONS = [
                  "product_1[9:0] + product_2[10:0]", id="middle_product_too_narrow"),
     pytest.param("fp16_sum_step", "eva_mixed_pe", "{ addend_1, i_carry[0]", "{ addend_1, 1'h0 & i_carry[0]",
                  id="carry_lost"),
-    pytest.param("fp16_sum_step", "eva_mixed_pe", "total_1[33] & i_fp16", "total_1[32] & i_fp16", id="carry_wrong"),
+    pytest.param("fp16_sum_step", "eva_mixed_pe", "total_1[33] & late_fp16", "total_1[32] & late_fp16", id="carry_wrong"),
     pytest.param("fp16_sum_step", "eva_mixed_pe", "a_zero & w_inf", "1'h0 & w_inf", id="zero_times_inf"),
     pytest.param("int8_sum_step", "eva_mixed_pe", "aligned[47], aligned[47:32] }", "aligned[46], aligned[47:32] }",
                  id="int8_sign"),

@@ -54,6 +54,9 @@ class MixedPe(Block):
 
     def elaborate(self, platform):
         m = Module()
+        # The mode as the later stages see it: one wire to all of a PE would be among the slowest.
+        self._late_fp16 = Signal(name="late_fp16", reset_less=True)
+        m.d.sync += self._late_fp16.eq(self.i_fp16)
         a, w = self._operands(m)
         products, shift, flags = self._multiply(m, *a, *w)
         addends = self._align(m, products, shift, flags)
@@ -122,7 +125,7 @@ class MixedPe(Block):
             shifted.eq(Mux(special, 0, product) << shift[:5]),
         ]
         aligned = Signal(64, reset_less=True)
-        m.d.sync += aligned.eq(Mux(self.i_fp16, Cat(shifted, shift[5], *flags), Cat(*products)))
+        m.d.sync += aligned.eq(Mux(self._late_fp16, Cat(shifted, shift[5], *flags), Cat(*products)))
 
         low, high = aligned[:LIMB_BITS], aligned[LIMB_BITS:_SHIFTED_BITS]
         up, negative, nan, positive_inf, negative_inf = aligned[_SHIFTED_BITS:_SHIFTED_BITS + 5]
@@ -132,8 +135,8 @@ class MixedPe(Block):
         fp16 = [limb ^ negative.replicate(LIMB_BITS) for limb in limbs] + [counts]
         addends = [Signal(LIMB_BITS, name=f"addend_{k}") for k in range(4)]
         for k, addend in enumerate(addends):
-            m.d.comb += addend.eq(Mux(self.i_fp16, fp16[k], _extended(aligned.word_select(k, 16))))
-        return addends, self.i_fp16 & negative
+            m.d.comb += addend.eq(Mux(self._late_fp16, fp16[k], _extended(aligned.word_select(k, 16))))
+        return addends, self._late_fp16 & negative
 
     def _add(self, m, addends):
         """Stage 4: four 32-bit adders. Carries go down to the next row, not on to the next limb."""
@@ -146,7 +149,7 @@ class MixedPe(Block):
             m.d.comb += total.eq(Cat(Const(1, 1), self.i_p.word_select(k, LIMB_BITS)) + Cat(carry_in, addends[k]))
             m.d.sync += sums.word_select(k, LIMB_BITS).eq(total[1:LIMB_BITS + 1])
             if k < LIMBS - 1:
-                m.d.sync += carries[k].eq(total[LIMB_BITS + 1] & self.i_fp16)
+                m.d.sync += carries[k].eq(total[LIMB_BITS + 1] & self._late_fp16)
         m.d.sync += sums.word_select(3, LIMB_BITS).eq(self.i_p.word_select(3, LIMB_BITS) + addends[3])
         m.d.comb += [self.o_p.eq(sums), self.o_carry.eq(carries)]
 

@@ -24,13 +24,17 @@ class ControlWiring:
             csr.sticky.eq(sticky),
             csr.irq_set.eq(Cat(table.irq, supervisor.error_irq)),
             csr.queue_head.eq(supervisor.head),
-            csr.queue_done.eq(Mux(table.empty, supervisor.head, table.oldest_index)),
-            csr.queue_array.eq(Mux(table.build_waiting, table.build_index, supervisor.head)),
-            csr.queue_result.eq(Mux(table.sequence_waiting, table.sequence_index, supervisor.head)),
             csr.error_code.eq(supervisor.code), csr.error_tag.eq(supervisor.tag),
             csr.error_index.eq(supervisor.index),
             csr.error_addr_lo.eq(supervisor.addr[:32]), csr.error_addr_hi.eq(supervisor.addr[32:]),
         ]
+        # Picked from among the jobs, and then from among all registers: a cycle late, but in time for any bus.
+        for name, waiting, index in (("done", ~table.empty, table.oldest_index),
+                                     ("array", table.build_waiting, table.build_index),
+                                     ("result", table.sequence_waiting, table.sequence_index)):
+            shown = Signal(32, name=f"queue_{name}")
+            m.d.sync += shown.eq(Mux(waiting, index, supervisor.head))
+            m.d.comb += getattr(csr, f"queue_{name}").eq(shown)
         m.d.sync += sticky.eq(Mux(csr.command[2], 0, sticky)
                               | Cat(self.writer.overflow, self.epilogue.o_overflow | self.drain.o_overflow,
                                     self.epilogue.o_nan | self.drain.o_nan))

@@ -89,8 +89,7 @@ _QUICK = replace(_SMALL, cols=8)
 # Half of `tiny`: 32 multipliers in the array, for devices with 72.
 _NARROW = replace(PRESETS["tiny"], name="board", cols=4, eu_lanes=2, eu_width=2, max_d=8, read_bursts=4)
 
-_ULX3S = dict(
-    family="ecp5", package="CABGA381", speed="6", clock_hz=25_000_000)
+_ULX3S = dict(family="ecp5", package="CABGA381", speed="6", clock_hz=25_000_000)
 
 BOARDS = {b.name: b for b in (
     Board(name="ulx3s_85f", title="Radiona ULX3S, LFE5U-85F", device="LFE5U-85F", **_ULX3S, resources=_ECP5_85,
@@ -98,8 +97,7 @@ BOARDS = {b.name: b for b in (
     Board(name="ulx3s_45f", title="Radiona ULX3S, LFE5U-45F", device="LFE5U-45F", **_ULX3S, resources=_ECP5_45,
           target_hz=66_000_000, memory_bytes=64 * 1024, config=_NARROW),
     Board(name="ecpix5_85f", title="LambdaConcept ECPIX-5, LFE5UM5G-85F", family="ecp5", device="LFE5UM5G-85F",
-          package="CABGA554", speed="8", clock_hz=100_000_000, target_hz=60_000_000,
-          leds_low=True,
+          package="CABGA554", speed="8", clock_hz=100_000_000, target_hz=60_000_000, leds_low=True,
           resources=_ECP5_85, memory_bytes=128 * 1024, config=_SMALL),
     Board(name="arty_a7_100t", title="Digilent Arty A7-100T", family="xilinx", device="xc7a100t", package="csg324",
           speed="1", clock_hz=100_000_000, target_hz=80_000_000,

@@ -1,6 +1,6 @@
 // What one eva_mixed_pe adds to the sums that move through it, for all operands and all incoming sums.
 // PROPERTY 0: the composed significand product. 1: one step of the limb-wise FP16 sum. 2: the INT8 lanes.
-// 3: what is kept of the active operand beside it, is its exponent field 0, stays true: 0 and 1 take that for granted.
+// 3: what is kept of the active operand beside it, is its exponent field 0, stays true: the others take that for granted.
 // Property 0 is split: the four partial products and their sum here, 11 x 11 bits as such a sum in identity.py.
 module formal_pe #(parameter PROPERTY = 0, parameter LOW = 7) (
   input clk, input rst,

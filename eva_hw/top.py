@@ -1,6 +1,6 @@
 """The accelerator: wiring of the blocks, nothing more."""
 
-from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal
+from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib.wiring import In, Out
 
 from .abi.registers import REGISTER_BYTES
@@ -9,6 +9,7 @@ from .codebook import OcBanks, OcTag, OcWriter
 from .config import WORD_BITS
 from .control.activity import Activity
 from .control.audit import RowAudit
+from .control.clear import DatapathReset
 from .control.counters import Counters
 from .control.csr import CsrBlock
 from .control.entries import EntryStreamer
@@ -94,50 +95,51 @@ class Top(ControlWiring, GemmWiring, CounterWiring, Block):
 
     def _place(self, m):
         config = self.config
-        clear = Signal()
-        # A register, for its way through all of the datapath takes a cycle; the flush that comes with it is much longer.
-        clearing = Signal()
-        m.d.sync += clearing.eq(clear)
         always = lambda name, block: place(m, name, block)  # noqa: E731
-        #: Blocks of the datapath are reset by the supervisor's clear too.
-        reset = ResetSignal() | clearing
-        cleared = lambda name, block: place(m, name, block, rst=reset)  # noqa: E731
         self.csr = always("csr", CsrBlock(config))
         self.supervisor = always("supervisor", Supervisor(config))
         self.counters = always("counters", Counters())
-        self.activity = cleared("activity", Activity())
         self.read = always("read_dma", AxiReadDma(config, self.clients))
         self.write = always("write_dma", AxiWriteDma(config))
-        self.fetch = cleared("fetcher", DescriptorFetcher(config))
-        self.table = cleared("job_table", JobTable(config))
-        self.operands = cleared("operand_loader", OperandLoader(config))
-        self.rows = cleared("row_streamer", RowStreamer(config))
-        self.codebooks = cleared("codebook_buffer", WideBuffer(
+        # The blocks of the datapath are reset by the supervisor's clear too.
+        control, build, array, epilogue, feed, gemm = (
+            self._cleared(m, part) for part in ("control", "build", "array", "epilogue", "feed", "gemm"))
+        self.activity = control("activity", Activity())
+        self.fetch = control("fetcher", DescriptorFetcher(config))
+        self.table = control("job_table", JobTable(config))
+        self.operands = build("operand_loader", OperandLoader(config))
+        self.codebooks = build("codebook_buffer", WideBuffer(
             config.axi_data_bits, config.rows * 16, 2 * config.codebook_words * WORD_BITS))
-        self.x = cleared("x_buffer", WideBuffer(
+        self.x = build("x_buffer", WideBuffer(
             config.axi_data_bits, WORD_BITS, 2 * config.batch_lanes * config.x_beats * config.axi_data_bits))
-        self.array = cleared("array", SystolicArray(config, max(OcTag(config).size, GemmTag(config).size)))
-        self.stationary = cleared("stationary_loader", StationaryLoader(config))
-        self.entries = cleared("entry_streamer", EntryStreamer(
+        self.array = array("array", SystolicArray(config, max(OcTag(config).size, GemmTag(config).size)))
+        self.stationary = build("stationary_loader", StationaryLoader(config))
+        self.entries = build("entry_streamer", EntryStreamer(
             config, reload=self.array.swap_latency(config.groups - 1, config.fp_cols - 1),
             load=self.array.load_latency, drain=self.array.latency + OcWriter.latency + 1,
             resume=self.array.resume_latency))
-        self.pass_queue = cleared("pass_queue", FlopQueue(PASS_QUEUE, PassLayout(config).size))
-        self.writer = cleared("oc_writer", OcWriter(config))
-        self.banks = cleared("oc_banks", OcBanks(config))
-        self.epilogue = cleared("epilogue", Epilogue(config))
-        self.sequencer = cleared("sequencer", Sequencer(
+        self.pass_queue = build("pass_queue", FlopQueue(PASS_QUEUE, PassLayout(config).size))
+        self.writer = epilogue("oc_writer", OcWriter(config))
+        self.banks = epilogue("oc_banks", OcBanks(config))
+        self.epilogue = epilogue("epilogue", Epilogue(config))
+        self.sequencer = epilogue("sequencer", Sequencer(
             config, latency=self.epilogue.latency, hazard=self.epilogue.hazard))
-        self.row_fifo = cleared("row_fifo", BeatFifo(config.row_fifo_beats, config.axi_data_bits))
-        self.row_assembler = cleared("row_assembler", RowAssembler(config))
-        self.audit = cleared("row_audit", RowAudit())
-        self.value_fifos = {n: cleared(f"{n}_fifo", BeatFifo(self.value_beats, config.axi_data_bits))
+        self.packer = epilogue("output_packer", OutputPacker(config))
+        self.rows = feed("row_streamer", RowStreamer(config))
+        self.row_fifo = feed("row_fifo", BeatFifo(config.row_fifo_beats, config.axi_data_bits))
+        self.row_assembler = feed("row_assembler", RowAssembler(config))
+        self.audit = feed("row_audit", RowAudit())
+        self.value_fifos = {n: feed(f"{n}_fifo", BeatFifo(self.value_beats, config.axi_data_bits))
                             for n in ("scale", "bias")}
-        self.unpackers = {n: cleared(f"{n}_unpacker", ScaleUnpacker(config)) for n in ("scale", "bias")}
-        self.packer = cleared("output_packer", OutputPacker(config))
-        self.write_back = cleared("write_back", WriteBack(config))
-        self._place_gemm(cleared)
-        m.d.comb += clear.eq(self.supervisor.clear)
+        self.unpackers = {n: feed(f"{n}_unpacker", ScaleUnpacker(config)) for n in ("scale", "bias")}
+        self.write_back = feed("write_back", WriteBack(config))
+        self._place_gemm(gemm)
+
+    def _cleared(self, m, part):
+        """Places blocks of a part of the datapath: ``(name, block)``, as :func:`place`."""
+        reset = place(m, f"{part}_reset", DatapathReset())
+        m.d.comb += reset.clear.eq(self.supervisor.clear)
+        return lambda name, block: place(m, name, block, rst=reset.reset)
 
     # Memory ---------------------------------------------------------------------------------
 

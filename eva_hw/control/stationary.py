@@ -38,8 +38,8 @@ class StationaryLoader(Block):
     """The outer loops of output-codebook building (see JobLoops): load a part, hand it to the entry streamer.
 
     Loading a part takes one cycle per (group, FP16 column), in which one x word of eight FP16 is read; it starts only
-    when ``may_load`` says that the shadow registers have been copied everywhere. Latency 1 cycle from ``x_en`` to
-    ``ld_en``, also from the last ``x_en`` to ``part`` (a pass's last part comes a cycle or more later: its pass info
+    when ``may_load`` says that the shadow registers have been copied everywhere. Latency 1 cycle from ``x_taken`` to
+    ``ld_en``, also from the last ``x_taken`` to ``part`` (a pass's last part comes a cycle or more later: its pass info
     goes first); one slot per cycle, and 1 cycle between parts. A part is handed on when its codebook has come (known 1
     cycle after ``loaded`` shows it).
 
@@ -47,7 +47,8 @@ class StationaryLoader(Block):
     -------
     valid, job, next : the job table's stage ``build``.
     open, loaded, x_token, x_beat : progress of both operand buffers (see OperandLoader).
-    x_en, x_addr : read port of the x buffer, in words; the word goes to the array one cycle later
+    x_en, x_addr : read port of the x buffer, in words; reads again until the word has come.
+    x_taken : it has (or is not needed): it goes to the array one cycle later,
     ld_en, ld_group, ld_col : with that word.
     may_load : the shadow registers are free.
     part : stream of PartLayout, offered when everything is loaded (its last word enters in this cycle at the latest).
@@ -61,7 +62,7 @@ class StationaryLoader(Block):
             "valid": In(1), "job": In(job_layout(config)), "next": Out(1),
             "open": In(2), "loaded": In(2 * progress_bits(config)),
             "x_token": In(2 * config.batch_lanes.bit_length()), "x_beat": In(2 * config.x_beats.bit_length()),
-            "x_en": Out(1), "x_addr": Out(range(2 * config.batch_lanes * config.max_words)),
+            "x_en": Out(1), "x_taken": Out(1), "x_addr": Out(range(2 * config.batch_lanes * config.max_words)),
             "ld_en": Out(1), "ld_group": Out(range(max(2, config.groups))), "ld_col": Out(range(max(2, config.fp_cols))),
             "may_load": In(1),
             "part": Out(stream.Signature(PartLayout(config))),
@@ -104,8 +105,10 @@ class StationaryLoader(Block):
                     m.d.comb += begins.eq(1)
                     m.next = "LOAD"
             with m.State("LOAD"):
+                # Reads whether or not the word has come: to know that takes too long for a memory's enable.
+                m.d.comb += self.x_en.eq(self.may_load)
                 with m.If(self.may_load & (self.word_there | self.word_unused)):
-                    m.d.comb += self.x_en.eq(1)
+                    m.d.comb += self.x_taken.eq(1)
                     m.d.sync += slot.eq(slot + 1)
                     with m.If(slot == config.vectors - 1):
                         m.d.sync += slot.eq(0)
@@ -155,7 +158,7 @@ class StationaryLoader(Block):
         m.d.comb += row.eq(Mux(loops.operands, config.batch_lanes, 0) + loops.token)
         # Widths are powers of two in every preset; other max_k cost a small constant multiplier.
         m.d.comb += self.x_addr.eq(row * Const(config.max_words) + word)
-        m.d.sync += [self.ld_en.eq(self.x_en), self.ld_group.eq(group), self.ld_col.eq(col)]
+        m.d.sync += [self.ld_en.eq(self.x_taken), self.ld_group.eq(group), self.ld_col.eq(col)]
 
     def _codebook(self, m, loops, begins):
         """Whether the part's codebook has come; notices codebooks that end elsewhere than the descriptor says."""

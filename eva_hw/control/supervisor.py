@@ -29,7 +29,8 @@ class Supervisor(Block):
     audit_err_*, codebook_err_* : reports that ``row_beats``, or ``codebook_beats``, of a job's descriptor is wrong.
     bad, bad_field, bad_tag : the fetcher stopped at a bad descriptor.
     empty, oldest_slot, oldest_index, oldest_tag : of the job table.
-    busy, progress, watchdog : silence is a time of ``watchdog`` cycles in which ``busy`` and nothing moves.
+    busy, progress, watchdog : silence is a time of ``watchdog`` cycles in which ``busy`` and nothing moves
+        (acted upon 1 cycle later).
     idle : no AXI transaction is in flight. clear : reset the datapath. flush : flush the DMA engines.
     resume, halted, fatal, error_irq, code, tag, index, addr : to and from the registers.
     """
@@ -106,12 +107,12 @@ class Supervisor(Block):
     drain = 512
 
     def _watch(self, m):
-        """Time without progress, or in the flush; returns the signal that the watchdog bites."""
+        """Time without progress, or in the flush; returns the register that the watchdog bites."""
         self.timer = Signal(33)
         silent = Signal()
         flushing = self.settled = Signal(name="flushing")
         m.d.sync += flushing.eq(self.flush)
-        m.d.comb += silent.eq(self.busy & (self.timer >= self.watchdog) & (self.watchdog != 0)
+        m.d.sync += silent.eq(self.busy & ~self.progress & (self.timer >= self.watchdog) & (self.watchdog != 0)
                               & ~self.flush & ~flushing)
         with m.If((self.flush != flushing) | (~self.flush & (self.progress | ~self.busy))):
             m.d.sync += self.timer.eq(0)

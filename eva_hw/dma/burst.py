@@ -80,7 +80,7 @@ class BurstSplitter(Block):
 
         to_boundary = Signal(page_bits + 1)
         room = Signal(range(self.max_beats + 1))
-        beats = Signal.like(room)
+        length = Signal(self.length_bits)
         final, advance, cut_free, check_free = Signal(), Signal(), Signal(), Signal()
         layout = self.o.payload.shape()
         checked = place(m, "checked", FlopQueue(2, layout.size), rst=ResetSignal() | self.clear)
@@ -89,7 +89,7 @@ class BurstSplitter(Block):
             room.eq(to_boundary if self.max_beats == 1 << page_bits
                     else Mux(to_boundary < self.max_beats, to_boundary, self.max_beats)),
             final.eq(left <= room),
-            beats.eq(Mux(final, left, room)),
+            length.eq(Mux(final, left - 1, room - 1)),
             check_free.eq(checked.i.ready),
             cut_free.eq(~cut | check_free),
             advance.eq(active & cut_free),
@@ -100,11 +100,12 @@ class BurstSplitter(Block):
             m.d.sync += [active.eq(self.cmd.valid & (command.beats != 0)), at.eq(command.addr[self.byte_bits:]),
                          left.eq(command.beats), tag.eq(command.tag)]
         with m.Elif(advance):
-            m.d.sync += [at.eq(at + beats), left.eq(left - beats)]
+            # Neither is of use after the final burst, so neither needs to know which that is.
+            m.d.sync += [at.eq(at + room), left.eq(left - room)]
             if self.max_beats > 1:
                 m.d.sync += active.eq(~final)
         with m.If(cut_free):
-            m.d.sync += [cut.eq(active), cut_at.eq(at), cut_length.eq(beats - 1), cut_last.eq(final), cut_tag.eq(tag)]
+            m.d.sync += [cut.eq(active), cut_at.eq(at), cut_length.eq(length), cut_last.eq(final), cut_tag.eq(tag)]
 
         # Stage 3: checked. The burst's last byte is in the page of its first, so it needs no wide adder.
         last_offset = Signal(page_bits)

@@ -1,6 +1,8 @@
 """Read DMA: several clients with their own commands and credits share one AXI4 read port."""
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream
@@ -135,7 +137,7 @@ class AxiReadDma(Block):
         return exact_log2(self.config.beat_bytes)
 
     def _request(self, m, index, client):
-        """Client ``index``'s bursts: returns (splitter, may be issued, is to be reported as outside)."""
+        """Client ``index``'s bursts: returns (burst, may be issued, is to be reported as outside)."""
         config = self.config
         limit = client.longest_burst(config)
         bursts = place(m, f"{client.name}_bursts", BurstSplitter(config, limit, JOB_BITS))
@@ -169,7 +171,7 @@ class AxiReadDma(Block):
                 # Both sums are worked out beside the arbiter, and only picked behind it.
                 m.d.sync += credits.eq(Mux(issued, credits + popped - burst.length - 1, credits + popped))
         m.d.comb += [able.eq(live & burst.inside & fits), outside.eq(live & ~burst.inside & (waiting == 0))]
-        return bursts, able, outside
+        return burst, able, outside
 
     def _arbitrate(self, m, requests, flight):
         """Grants one burst per cycle: it goes out on AR, or is reported if it lies outside the window."""
@@ -180,29 +182,31 @@ class AxiReadDma(Block):
         room = Signal()
         m.d.comb += room.eq(flight.i.ready & ar.i.ready)
 
-        wanted = Signal(len(requests))
+        # Who is chosen does not depend on room, which is known late: without it, nobody's burst goes.
+        chosen = Signal(len(requests))
         entry, request = Signal(self._owner_bits), Signal(layout)
-        inside = Signal()
-        m.d.comb += [wanted[i].eq((able & room) | (outside & ~self._reporting))
-                     for i, (_, able, outside) in enumerate(requests)]
-        m.d.comb += self._grant.eq(Cat(w & ~wanted[:i].any() for i, w in enumerate(wanted)))
-        for i, (bursts, _, _) in reversed(list(enumerate(requests))):
-            burst = bursts.o.payload
-            with m.If(wanted[i]):
-                m.d.comb += [entry.addr.eq(burst.addr[self._byte_bits:]), entry.length.eq(burst.length),
-                             entry.last.eq(burst.last), entry.job.eq(burst.tag), inside.eq(burst.inside)]
+        asks = [able | (outside & ~self._reporting) for _, able, outside in requests]
+        m.d.comb += chosen.eq(Cat(ask & ~Cat(asks[:i]).any() for i, ask in enumerate(asks)))
+        m.d.comb += self._grant.eq(Cat(pick & (room | outside) for pick, (_, _, outside) in zip(chosen, requests)))
+
+        def of_chosen(field):
+            return reduce(or_, (Mux(pick, field(burst), 0) for pick, (burst, _, _) in zip(chosen, requests)))
+
+        issued, refused = Signal(), Signal(len(requests))
         m.d.comb += [
-            entry.owner.eq(self._grant),
+            entry.addr.eq(of_chosen(lambda burst: burst.addr[self._byte_bits:])),
+            entry.length.eq(of_chosen(lambda burst: burst.length)), entry.last.eq(of_chosen(lambda burst: burst.last)),
+            entry.job.eq(of_chosen(lambda burst: burst.tag)), entry.owner.eq(chosen),
             request.addr.eq(entry.addr), request.length.eq(entry.length),
-            flight.i.payload.eq(entry), flight.i.valid.eq(wanted.any() & inside),
-            ar.i.payload.eq(request), ar.i.valid.eq(wanted.any() & inside),
+            issued.eq(room & Cat(pick & able for pick, (_, able, _) in zip(chosen, requests)).any()),
+            refused.eq(Cat(pick & outside for pick, (_, _, outside) in zip(chosen, requests))),
+            flight.i.payload.eq(entry), flight.i.valid.eq(issued), ar.i.payload.eq(request), ar.i.valid.eq(issued),
         ]
         out = data.View(layout, ar.o.payload)
         drive_address(m, port, "ar", valid=ar.o.valid, addr=out.addr << self._byte_bits, length=out.length)
         m.d.comb += ar.o.ready.eq(port.arready)
 
-        m.d.comb += self._refuse.eq(wanted.any() & ~inside)
-        refused = Mux(inside, 0, self._grant)
+        m.d.comb += self._refuse.eq(refused.any())
         m.d.sync += self._dead.eq(Mux(self._stop, 0, self._dead | refused | self._failed))
         return entry
 
@@ -249,7 +253,7 @@ class AxiReadDma(Block):
             self._reporting.eq((self._refuse | (self._reporting & bus_valid)) & ~self._stop),
         ]
         with m.If(self._refuse):
-            m.d.sync += [window.addr.eq(candidate.addr), window.job.eq(candidate.job), window.owner.eq(self._grant)]
+            m.d.sync += [window.addr.eq(candidate.addr), window.job.eq(candidate.job), window.owner.eq(candidate.owner)]
         shown = Signal(layout)
         m.d.comb += [
             shown.eq(Mux(bus_valid, bus, window)),

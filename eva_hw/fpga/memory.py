@@ -8,13 +8,13 @@ from ..dma.axi import PAGE_BYTES, Axi4
 from ..dma.queue import FlopQueue
 from ..emit import Block, place
 from ..errors import InputError
-from ..sram import Sram
+from .memory_lane import MemoryLane
 
 __all__ = ["BoardMemory"]
 
 _OKAY, _DECERR = 0, 3
-#: Read beats on their way: as many as cycles from asking the SRAM to the beat's leaving.
-_BEATS = 4
+#: Read beats on their way: as many as cycles from asking the lanes to the beat's leaving.
+_BEATS = 2 + MemoryLane.latency
 
 
 class BoardMemory(Block):
@@ -28,7 +28,7 @@ class BoardMemory(Block):
     The host's port moves one byte per request, and goes first: a write needs two cycles, a read four. Each takes the
     place of one beat.
 
-    The SRAM's inputs and outputs all have registers, for on an FPGA it is many block RAMs far apart.
+    On an FPGA it is many block RAMs far apart: a lane for each byte of a beat, with registers of its own.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class BoardMemory(Block):
 
     @property
     def data_bits(self):
-        """Width of a beat, and of the SRAM."""
+        """Width of a beat."""
         return self.s_axi.signature.data_bits
 
     @property
@@ -72,10 +72,11 @@ class BoardMemory(Block):
     def elaborate(self, platform):
         m = Module()
         lane_bits = exact_log2(self.data_bits // 8)
-        ram = place(m, "ram", Sram(self.memory_bytes * 8 // self.data_bits, self.data_bits, 8))
+        words = self.memory_bytes * 8 // self.data_bits
+        lanes = [place(m, f"lane_{i}", MemoryLane(words)) for i in range(self.data_bits // 8)]
         # The request at hand.
         self._noted = {name: Signal(name=f"note_{name}") for name in ("read", "write")}
-        word = Signal(len(ram.r_addr), reset_less=True)
+        word = Signal(bits_for(words - 1), reset_less=True)
         lane = Signal(lane_bits, reset_less=True)
         noted = self._noted["read"] | self._noted["write"]
         with m.If(~noted):
@@ -84,8 +85,8 @@ class BoardMemory(Block):
                          word.eq(self.h_addr[lane_bits:]), lane.eq(self.h_addr[:lane_bits])]
         with m.If(self.h_ack):
             m.d.sync += [note.eq(0) for note in self._noted.values()]
-        self._write(m, ram, word, lane)
-        self._read(m, ram, word, lane)
+        self._write(m, lanes, word, lane)
+        self._read(m, lanes, word, lane)
         return m
 
     def _outside(self, address):
@@ -93,11 +94,11 @@ class BoardMemory(Block):
         return address[exact_log2(PAGE_BYTES):] >= self.memory_bytes // PAGE_BYTES
 
     def _beat(self, address, word):
-        """The SRAM word of a burst's first beat."""
+        """The word of a burst's first beat."""
         low = exact_log2(self.data_bits // 8)
         return address[low:low + len(word)]
 
-    def _write(self, m, ram, word, lane):
+    def _write(self, m, lanes, word, lane):
         bus, host = self.s_axi, Signal()
         busy, outside, address = Signal(), Signal(), Signal(len(word), reset_less=True)
         answer, ident = Signal(), Signal(reset_less=True)
@@ -107,12 +108,12 @@ class BoardMemory(Block):
             bus.awready.eq(~busy & ~answer), bus.wready.eq(busy & ~host), beat.eq(bus.wvalid & bus.wready),
             bus.bvalid.eq(answer), bus.bid.eq(ident), bus.bresp.eq(Mux(outside, _DECERR, _OKAY)),
         ]
-        enable = Signal(name="ram_write")
-        m.d.sync += enable.eq(host | (beat & ~outside))
-        m.d.comb += ram.w_en.eq(enable)
-        self._register(m, ram.w_addr, Mux(host, word, address))
-        self._register(m, ram.w_data, Mux(host, self.h_data.replicate(self.data_bits // 8), bus.wdata))
-        self._register(m, ram.w_mask, Mux(host, Const(1, 1) << lane, bus.wstrb))
+        for i, one in enumerate(lanes):
+            m.d.comb += [
+                one.w_en.eq(Mux(host, lane == i, beat & ~outside & bus.wstrb[i])),
+                one.w_addr.eq(Mux(host, word, address)),
+                one.w_data.eq(Mux(host, self.h_data, bus.wdata.word_select(i, 8))),
+            ]
         with m.If(bus.awvalid & bus.awready):
             m.d.sync += [busy.eq(1), ident.eq(bus.awid), outside.eq(self._outside(bus.awaddr)),
                          address.eq(self._beat(bus.awaddr, word))]
@@ -123,19 +124,14 @@ class BoardMemory(Block):
         with m.If(answer & bus.bready):
             m.d.sync += answer.eq(0)
 
-    @staticmethod
-    def _register(m, port, value):
-        """Drives a port of the SRAM with a register of ``value``."""
-        register = Signal(len(port), name=port.name.replace("__", "_") + "_register", reset_less=True)
-        m.d.sync += register.eq(value)
-        m.d.comb += port.eq(register)
-
-    def _read(self, m, ram, word, lane):
-        bus, host, sent, go = self.s_axi, Signal(), Signal(), Signal()
-        # asked: a burst whose beats are still to be read.
-        asked, outside, address, left = (Signal(), Signal(reset_less=True), Signal(len(word), reset_less=True),
-                                         Signal(8, reset_less=True))
-        ident, room = Signal(reset_less=True), Signal(range(_BEATS + 1), init=_BEATS)
+    def _read(self, m, lanes, word, lane):
+        bus = self.s_axi
+        host, sent, go = Signal(name="host_reads"), Signal(name="sent"), Signal(name="go")
+        asked = Signal(name="asked")  # a burst whose beats are still to be read
+        outside, ident = (Signal(name=f"read_{name}", reset_less=True) for name in ("outside", "ident"))
+        address = Signal(len(word), name="read_address", reset_less=True)
+        left = Signal(8, name="left", reset_less=True)
+        room = Signal(range(_BEATS + 1), init=_BEATS)
         beats = place(m, "beats", FlopQueue(_BEATS, self.data_bits + 3))
         m.d.comb += [
             host.eq(self._noted["read"] & ~sent), go.eq(asked & (room != 0) & ~host),
@@ -150,8 +146,9 @@ class BoardMemory(Block):
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += [asked.eq(1), ident.eq(bus.arid), left.eq(bus.arlen), outside.eq(self._outside(bus.araddr)),
                          address.eq(self._beat(bus.araddr, word))]
-        self._register(m, ram.r_addr, Mux(host, word, address))
-        # What was asked for is with the SRAM, and then at its output.
+        for one in lanes:
+            m.d.comb += [one.r_en.eq(go | host), one.r_addr.eq(Mux(host, word, address))]
+        # What was asked for is with the lanes, and then at their outputs.
         beat, byte, about = [go], [host], [Cat(left == 0, ident, outside)]
         for stage in ("asked", "read"):
             for line, name in ((beat, "beat"), (byte, "byte")):
@@ -159,11 +156,13 @@ class BoardMemory(Block):
                 m.d.sync += line[-1].eq(line[-2])
             about.append(Signal(3, name=f"{stage}_about", reset_less=True))
             m.d.sync += about[-1].eq(about[-2])
+        found = Signal(self.data_bits)
         m.d.comb += [
-            ram.r_en.eq(beat[1] | byte[1]), beats.i.valid.eq(beat[2]), beats.i.payload.eq(Cat(ram.r_data, about[2])),
+            found.eq(Cat(one.r_data for one in lanes)),
+            beats.i.valid.eq(beat[2]), beats.i.payload.eq(Cat(found, about[2])),
             self.h_ack.eq(self._noted["write"] | byte[2]),
         ]
-        m.d.sync += self.h_byte.eq(ram.r_data.word_select(lane, 8))
+        m.d.sync += self.h_byte.eq(found.word_select(lane, 8))
         with m.If(host):
             m.d.sync += sent.eq(1)
         with m.If(byte[2]):

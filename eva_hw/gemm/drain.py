@@ -52,7 +52,7 @@ class GemmDrain(Block):
         issued; a block is begun; its sums, a scale or its column parameters, room in the packer are missing.
     """
 
-    #: Cycles from ``acc_en`` to ``o_valid``: read, pick the lanes' values, output stage.
+    #: Cycles from ``active`` (the last ``acc_en``) to ``o_valid``: read, pick the lanes' values, output stage.
     latency = 2 + OutputStage.latency
 
     def __init__(self, config):
@@ -94,7 +94,8 @@ class GemmDrain(Block):
         step, column = place_in_row[:steps_log2], place_in_row[steps_log2:]
         read = Signal()
         m.d.comb += [
-            read.eq(issue & (step == 0)), self.acc_en.eq(read), self.par_en.eq(read),
+            # Read until it can go: whether it can is known late.
+            read.eq(running & (step == 0)), self.acc_en.eq(read), self.par_en.eq(read),
             self.acc_buffer.eq(buffer), self.par_buffer.eq(buffer), self.acc_row.eq(row),
             self.acc_col.eq(column), self.par_col.eq(column),
             self.free.eq(issue & end), self.free_buffer.eq(buffer), self.next.eq(issue & end & job_end),

@@ -29,7 +29,7 @@ class CounterWiring:
             activity.waits.eq(Cat(getattr(feeder, name) for name in WAITS)), activity.owns.eq(feeder.owns),
             activity.part_valid.eq(stationary.part.valid), activity.part_ready.eq(stationary.part.ready),
             activity.part_first.eq(stationary.part.payload.pass_first), activity.oc_free.eq(sequencer.oc_free),
-            activity.loads.eq(stationary.x_en | stationary.pass_info.valid | ~stationary.may_load),
+            activity.loads.eq(stationary.x_taken | stationary.pass_info.valid | ~stationary.may_load),
         ]
         events = {"cycles_busy": activity.busy, "read_beats": self.read.beat, "write_beats": self.write.beat,
                   "jobs": self.write_back.next,

@@ -13,20 +13,21 @@ __all__ = ["GemmWiring"]
 class GemmWiring:
     """The GEMM's blocks: what brings operands to the array, and what takes its sums."""
 
-    def _place_gemm(self, cleared):
+    def _place_gemm(self, gemm):
+        """``gemm(name, block)`` places a block of this part."""
         config = self.config
-        self.gemm_streamer = cleared("gemm_streamer", GemmStreamer(config))
-        self.gemm_fifos = {n: cleared(f"{n}_fifo", BeatFifo(beats, config.axi_data_bits))
+        self.gemm_streamer = gemm("gemm_streamer", GemmStreamer(config))
+        self.gemm_fifos = {n: gemm(f"{n}_fifo", BeatFifo(beats, config.axi_data_bits))
                            for n, beats in (("activation", config.activation_fifo_beats),
                                             ("weight", config.weight_fifo_beats))}
-        self.gemm_words = {n: cleared(f"{n}_words", WordStream(config.axi_data_bits, bits))
+        self.gemm_words = {n: gemm(f"{n}_words", WordStream(config.axi_data_bits, bits))
                            for n, bits in (("activation", config.rows * 8), ("weight", WEIGHT_WORD_BITS))}
-        self.accumulator = cleared("gemm_accumulator", GemmAccumulator(config))
-        self.feeder = cleared("gemm_feeder", GemmFeeder(
+        self.accumulator = gemm("gemm_accumulator", GemmAccumulator(config))
+        self.feeder = gemm("gemm_feeder", GemmFeeder(
             config, FeederTiming.of(config, self.array, self.accumulator.hazard)))
-        self.parameters = cleared("gemm_parameters", GemmParameters(config))
-        self.drain = cleared("gemm_drain", GemmDrain(config))
-        self.gemm_packer = cleared("gemm_packer", GemmPacker(config))
+        self.parameters = gemm("gemm_parameters", GemmParameters(config))
+        self.drain = gemm("gemm_drain", GemmDrain(config))
+        self.gemm_packer = gemm("gemm_packer", GemmPacker(config))
 
     def _wire_gemm_feed(self, m):
         feeder, parameters = self.feeder, self.parameters

@@ -78,8 +78,11 @@ class Drain:
         """What is read for the values of this cycle, and that it may be."""
         unit, board = self.unit, self.board
         if not active:
-            for name in ("acc_en", "free", "reserve", "next", "scale_ready"):
+            for name in ("free", "reserve", "next", "scale_ready"):
                 board.equal(unit.get(name), 0, f"u{unit.index} {name} with no values")
+            if unit.get("acc_en"):  # it reads already, and again when they can go
+                assert self.current is not None, f"u{unit.index} acc_en outside of a block"
+                self.acc_next = self.random.getrandbits(128)
             return
         board.equal(self.freed < min(self.done_seen, self.written_seen), True, "sums and parameters are complete")
         block, places = self.blocks[self.freed], self.config.cols // self.config.gemm_lanes

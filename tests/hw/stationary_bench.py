@@ -94,6 +94,13 @@ class Buffers:
             place = word % self.config.ring_words if plan.streamed else word
             self.words[side][place] = (self.job, tile, inside * size // 16 + k)
 
+    def read_x(self, row, word):
+        """The word read now: (row, word), or None where it has not come."""
+        side, token = divmod(row, self.config.batch_lanes)
+        tokens, beats = self.x[side]
+        last = ((word + 1) * 16 - 1) // self.config.beat_bytes
+        return (row, word) if token < tokens or (token == tokens and last < beats) else None
+
     def consume(self, side, place):
         """Gives back what lies before ``place`` (modulo twice the ring), in whole granules."""
         granule, size = self.config.codebook_granule, self.config.beat_bytes
@@ -145,7 +152,7 @@ class Bench:
         if int(dut.ld_en.value):
             self.shadow[int(dut.ld_group.value), int(dut.ld_col.value)] = self.x_data
         if int(dut.x_en.value):
-            self.x_data = divmod(int(dut.x_addr.value), config.max_words)
+            self.x_data = self.buffers.read_x(*divmod(int(dut.x_addr.value), config.max_words))
         if int(dut.a_swap.value):
             self.active = dict(self.shadow)
             self.shadow = {k: "stale" for k in self.shadow}

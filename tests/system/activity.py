@@ -21,7 +21,7 @@ SIGNALS = (
     "array_i_valid", "array_i_swap", "array_fp16", "gemm_feeder_valid", "gemm_feeder_next", "gemm_feeder_free",
     "gemm_feeder_a_valid", "gemm_feeder_a_tag.first", "gemm_feeder_activation_valid", "gemm_feeder_activation_ready",
     "entry_streamer_a_valid", "entry_streamer_part_valid", "entry_streamer_part_ready",
-    "entry_streamer_part_payload.pass_first", "stationary_loader_x_en", "stationary_loader_may_load",
+    "entry_streamer_part_payload.pass_first", "stationary_loader_x_taken", "stationary_loader_may_load",
     "stationary_loader_pass_info_valid",
 )
 
@@ -101,7 +101,7 @@ def array_side(wave, latency, int8_drain):
         elif w["entry_streamer_part_valid"][c]:
             blocked = w["entry_streamer_part_payload.pass_first"][c] and not oc
             reason = "WAIT_BUFFER" if blocked else "WAIT_LOAD"
-        elif w["stationary_loader_x_en"][c] or w["stationary_loader_pass_info_valid"][c]:
+        elif w["stationary_loader_x_taken"][c] or w["stationary_loader_pass_info_valid"][c]:
             reason = "WAIT_LOAD"
         else:
             reason = "WAIT_OPERAND" if w["stationary_loader_may_load"][c] else "WAIT_LOAD"

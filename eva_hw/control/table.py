@@ -83,13 +83,14 @@ class JobTable(Block):
         m.d.sync += [self.alone.eq(pointers["operands"] == oldest), self.rows_alone.eq(pointers["rows"] == oldest)]
         with m.If(push):
             m.d.sync += head.eq(head + 1)
+        # What is offered is written to the free slot in every cycle until it is pushed: whether it is, is known late.
         for stage, pointer in pointers.items():
-            self._stage(m, stage, pointer, head, push)
-        self._identities(m, pointers, head, push)
+            self._stage(m, stage, pointer, head)
+        self._identities(m, pointers, head)
         self._interrupts(m, marks, head, last)
         return m
 
-    def _stage(self, m, stage, pointer, head, push):
+    def _stage(self, m, stage, pointer, head):
         """The stage's pointer, and its memory: one word per slot."""
         fields = self.job.shape()
         layout = data.StructLayout({name: fields[name].shape for name in STAGE_FIELDS[stage]})
@@ -99,7 +100,7 @@ class JobTable(Block):
         m.d.comb += [
             *(word[name].eq(self.job[name]) for name in STAGE_FIELDS[stage]),
             *(job[name].eq(shown[name]) for name in STAGE_FIELDS[stage]),
-            memory.w_en.eq(push), memory.w_addr.eq(head[:SLOT_BITS]), memory.w_data.eq(word),
+            memory.w_en.eq(self.ready), memory.w_addr.eq(head[:SLOT_BITS]), memory.w_data.eq(word),
             memory.r_en.eq(~valid & (pointer != head)), memory.r_addr.eq(pointer[:SLOT_BITS]),
             getattr(self, f"{stage}_slot").eq(pointer[:SLOT_BITS]),
         ]
@@ -107,11 +108,11 @@ class JobTable(Block):
         with m.If(step):
             m.d.sync += pointer.eq(pointer + 1)
 
-    def _identities(self, m, pointers, head, push):
+    def _identities(self, m, pointers, head):
         """Indices and tags, which are wanted as soon as a pointer moves."""
         indices, tags = (Array(Signal(32, name=f"{name}_{i}", reset_less=True) for i in range(JOB_SLOTS))
                          for name in ("index", "tag"))
-        with m.If(push):
+        with m.If(self.ready):
             # Not ".index": that would be the array's own selector.
             m.d.sync += [indices[head[:SLOT_BITS]].eq(self.job["index"]), tags[head[:SLOT_BITS]].eq(self.job.tag)]
         oldest = pointers["write"][:SLOT_BITS]

@@ -12,7 +12,7 @@ the bias are the only ones to be aligned.
 * P = 0 has no scale: E is then set to -24, and the bias is a whole number of units.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from ..emit import Block
@@ -35,8 +35,10 @@ ZERO_EXPONENT = UNIT_EXPONENT - 24
 LOST = -(1 - 25 - 17 + FRACTION)
 #: Left shift of the bias, LOST bits below the sum's lowest to start from, is e_b plus this minus ``o_exponent``.
 BIAS_OFFSET = LOST + FRACTION - 25 + UNIT_EXPONENT
-#: S is multiplied in limbs of so many bits.
-LIMB = 19
+#: S is multiplied in limbs of so many bits, by each half of the scales' product: one multiplier and no adder each.
+LIMB = 14
+#: Bits of half the scales' product. A limb's product has less than two limbs, so every other one can stand side by side.
+HALF = 11
 
 
 class Special:
@@ -59,12 +61,21 @@ class _Fp16:
         self.nan = exponent.all() & mantissa.any()
 
 
-def _limb_products(total, factor):
-    """S times the 22-bit product of the scales, by limbs of S; the highest limb is signed."""
-    starts = range(0, len(total), LIMB)
-    limbs = [total[s:s + LIMB] for s in starts]
+def _limb_products(total, half):
+    """S times half of the scales' product, by limbs of S; the highest limb is signed."""
+    limbs = [total[s:s + LIMB] for s in range(0, len(total), LIMB)]
     limbs[-1] = limbs[-1].as_signed()
-    return [limb * factor for limb in limbs]
+    return [limb * half for limb in limbs]
+
+
+def _sum_of_limbs(products):
+    """The sum of what :func:`_limb_products` gives, with one adder: every other product side by side, and the rest."""
+    sides = []
+    for first in (0, 1):
+        chosen = products[first::2]
+        side = Cat(*(Cat(p, Const(0, 2 * LIMB - len(p))) for p in chosen[:-1]), chosen[-1])
+        sides.append(side.as_signed() if chosen[-1] is products[-1] else side)
+    return sides[0] + (sides[1] << LIMB)
 
 
 def _align(m, significand, shift, flip):
@@ -137,13 +148,15 @@ class ScaledSum(Block):
         flip_1 = register(m, bias.sign ^ sign, "flip_1")
 
         # 2: products of the limbs of S; the bias's shift
-        limbs = [register(m, product, f"limb_{i}") for i, product in enumerate(_limb_products(sum_1, factor))]
+        products = [[register(m, product, f"limb_{half}_{i}") for i, product in enumerate(
+            _limb_products(sum_1, factor[half * HALF:(half + 1) * HALF]))] for half in (0, 1)]
         shift = register(m, (bias_1[11:] + BIAS_OFFSET - exponent)[:7], "shift")
         bias_2, flip_2 = register(m, bias_1[:11], "bias_2"), register(m, flip_1, "flip_2")
 
         # 3: the product, and the bias in its units
         product = Signal(signed(self.sum_bits + 22), name="product", reset_less=True)
-        m.d.sync += product.eq(sum((limb << LIMB * i for i, limb in enumerate(limbs)), 0))
+        low, high = (_sum_of_limbs(limbs) for limbs in products)
+        m.d.sync += product.eq(low + (high << HALF))
         aligned, flip_3 = register(m, _align(m, bias_2, shift, flip_2), "aligned"), register(m, flip_2, "flip_3")
 
         # 4: their sum

@@ -84,8 +84,9 @@ _ECP5_85 = Resources(luts=83640, ffs=83640, dsps=156, brams=208)
 # d = 16 and 32 need several phases on eight rows, and those their SRAM; a burst queue of eight hides the latency of
 # memory that is on the chip.
 _SMALL = replace(PRESETS["small"], name="board", max_d=8, read_bursts=8, write_bursts=2)
-# Half of its array: at a speed grade of 6 a device full of multipliers has wires too long for 60 MHz.
-_QUICK = replace(_SMALL, cols=8)
+# Half of its array: at a speed grade of 6 a device full of multipliers has wires too long for 60 MHz. So has a longer
+# queue of bursts, and four of 16 beats are more than the memory's latency.
+_QUICK = replace(_SMALL, cols=8, read_bursts=4, max_burst_beats=16)
 # Half of `tiny`: 32 multipliers in the array, for devices with 72.
 _NARROW = replace(PRESETS["tiny"], name="board", cols=4, eu_lanes=2, eu_width=2, max_d=8, read_bursts=4)
 

@@ -31,13 +31,13 @@ class Pll:
         return self.output // 2
 
 
-def pll(family, input_hz, output_hz):
+def pll(family, input_hz, output_hz, within=0.05):
     """Dividers for the fastest clock that is not above ``output_hz``; among those, the VCO nearest to mid-range.
 
     Raises
     ------
     InputError
-        If the PLL cannot make any clock within 5 % below ``output_hz``.
+        If the PLL cannot make any clock that is not more than ``within`` (a fraction) below ``output_hz``.
     """
     limits = _LIMITS[family]
     (vco_low, vco_high), (low, high) = limits["vco"], limits["detector"]
@@ -53,7 +53,7 @@ def pll(family, input_hz, output_hz):
                     rank = (hz, -abs(vco - (vco_low + vco_high) / 2), -divide)
                     if best is None or rank > best[0]:
                         best = rank, Pll(hz, vco, divide, multiply, output)
-    if best is None or best[1].hz < 0.95 * output_hz:
+    if best is None or best[1].hz < (1 - within) * output_hz:
         raise InputError(f"the PLL cannot make {output_hz / 1e6:g} MHz from {input_hz / 1e6:g} MHz", "clock")
     return best[1]
 
@@ -105,7 +105,7 @@ _XILINX = """\
 """
 
 
-def board_pll(board, hz):
+def board_pll(board, hz, within=0.05):
     """The :class:`Pll` that makes at most ``hz`` on ``board``; None for Intel boards, with their oscillator's clock.
 
     Raises
@@ -114,7 +114,7 @@ def board_pll(board, hz):
         If the board cannot make a clock near ``hz``.
     """
     if board.family != "intel":
-        return pll(board.family, board.clock_hz, hz)
+        return pll(board.family, board.clock_hz, hz, within)
     if hz != board.clock_hz:
         raise InputError(f"{hz / 1e6:g} MHz: {board.name} runs at its oscillator's {board.clock_hz / 1e6:g} MHz",
                          "clock")

@@ -22,7 +22,6 @@ def fixed_cells(block, family):
     if isinstance(block, MixedPe):
         return Cells(dsps=4)
     if isinstance(block, ScaledSum):
-        # The product of the scales (22 bits), and two for each limb of S times that; where a factor may have 25 bits
-        # and more, one is enough for the last limb, which is shorter.
-        return Cells(dsps=(1 if family == "ecp5" else 0) + 2 * -(-block.sum_bits // LIMB))
+        # The product of the scales, and each limb of S times its halves.
+        return Cells(dsps=1 + 2 * -(-block.sum_bits // LIMB))
     return Cells()

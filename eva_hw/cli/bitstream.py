@@ -57,7 +57,8 @@ def register(app):
             mhz: Annotated[Optional[float], typer.Option(
                 help="Clock, which must then be met; default: the fastest that timing allows (vendors: the board's).",
                 min=1)] = None,
-            seed: Annotated[int, typer.Option(help="Of the placement.")] = 1,
+            seed: Annotated[Optional[int], typer.Option(
+                help="Of the placement, instead of the board's.", show_default=False)] = None,
             output: OutputOption = Path("build")):
         """A board's bitstream (ECP5: here, which takes long), or its project for the vendor's tool."""
         from ..fpga.boards import BOARDS

@@ -56,6 +56,8 @@ class Board:
         Block RAM that serves as the accelerator's memory.
     config : Config
         The accelerator that is built unless another is asked for.
+    seed : int
+        Of its placement, unless another is asked for.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Board:
     resources: Resources
     memory_bytes: int
     config: Config
+    seed: int = 1
 
     @property
     def open_tools(self):

@@ -80,7 +80,7 @@ def fastest(board, placed, reached_hz, textcfg):
     return path, chosen
 
 
-def build(board, config=None, hz=None, out_dir=Path("build"), seed=1, step=lambda text: None, reports=None):
+def build(board, config=None, hz=None, out_dir=Path("build"), seed=None, step=lambda text: None, reports=None):
     """Builds the bitstream of an open-tools board; synthesis needs minutes, place and route much longer.
 
     Unless ``hz`` is given, place and route aims at the board's clock, and the bitstream gets the fastest clock that
@@ -95,8 +95,8 @@ def build(board, config=None, hz=None, out_dir=Path("build"), seed=1, step=lambd
     hz : int | None
         The bitstream's clock, whether timing is met or not.
     out_dir : Path
-    seed : int
-        Of the placement.
+    seed : int | None
+        Of the placement; None: the board's.
     step : callable
         Told in a few words what is being done.
     reports : Path | None
@@ -116,6 +116,7 @@ def build(board, config=None, hz=None, out_dir=Path("build"), seed=1, step=lambd
         now = time.monotonic()
         seconds[f"{name}_seconds"], started = round(now - started, 1), now
 
+    seed = board.seed if seed is None else seed
     step("estimate")
     estimated = require(board, board.config if config is None else config).cells
     project = write_project(board, config, hz, out_dir, step)

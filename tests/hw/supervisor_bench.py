@@ -210,7 +210,7 @@ async def fetch_errors(dut):
 
 @cocotb.test()
 async def watchdog(dut):
-    """The engine halts after exactly so many cycles of silence, with jobs or without; progress and rest start anew."""
+    """The engine halts a cycle after so many cycles of silence, with jobs or without; progress and rest start anew."""
     engine, random, board = await begin(dut)
     engine.set(idle=1)
     for number in range(parameters()["rounds"]):
@@ -227,7 +227,7 @@ async def watchdog(dut):
             board.equal((await engine.cycle(progress=not rest))["clear"], 0, "time starts anew")
             engine.set(busy=1)
         _, index, tag = engine.jobs[0] if engine.jobs else (0, engine.head, 0)
-        await engine.until_flush(limit + 1)
+        await engine.until_flush(limit + 2)
         await engine.halt(ErrorCode.WATCHDOG, index, tag, 0, busy_for=random.choice([0, random.randrange(520)]))
         await engine.resume()
     engine.set(watchdog=0, busy=1)

@@ -91,10 +91,9 @@ class DescriptorFetcher(Block):
                 with m.If(self.cmd.ready):
                     m.next = "READ"
             with m.State("READ"):
-                # In every cycle, the last of which counts: an enable of so many bits must come early.
-                m.d.sync += [job.eq(decoder.job), opcode.eq(decoder.opcode), bad.eq(decoder.bad),
-                             self.bad_field.eq(decoder.bad_field)]
                 with m.If(received == beats):
+                    m.d.sync += [job.eq(decoder.job), opcode.eq(decoder.opcode), bad.eq(decoder.bad),
+                                 self.bad_field.eq(decoder.bad_field)]
                     m.next = "ACT"
             with m.State("ACT"):
                 self._act(m, opcode, bad, fence)

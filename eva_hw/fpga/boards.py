@@ -97,7 +97,7 @@ _ULX3S = dict(family="ecp5", package="CABGA381", speed="6", clock_hz=25_000_000)
 
 BOARDS = {b.name: b for b in (
     Board(name="ulx3s_85f", title="Radiona ULX3S, LFE5U-85F", device="LFE5U-85F", **_ULX3S, resources=_ECP5_85,
-          target_hz=66_000_000, memory_bytes=128 * 1024, config=_QUICK),
+          target_hz=66_000_000, memory_bytes=128 * 1024, config=_QUICK, seed=2),
     Board(name="ulx3s_45f", title="Radiona ULX3S, LFE5U-45F", device="LFE5U-45F", **_ULX3S, resources=_ECP5_45,
           target_hz=66_000_000, memory_bytes=64 * 1024, config=_NARROW),
     Board(name="ecpix5_85f", title="LambdaConcept ECPIX-5, LFE5UM5G-85F", family="ecp5", device="LFE5UM5G-85F",

@@ -24,7 +24,8 @@ def place_and_route(board, folder, netlist, lpf, seed=1, watch=None):
     run("nextpnr-ecp5", [
         f"--{_DEVICES[board.device]}", "--package", board.package, "--speed", board.speed, "--json", netlist.name,
         "--lpf", lpf.name, "--textcfg", textcfg, "--report", report, "--placer", "static", "--router", "router2",
-        "--timing-allow-fail", "--seed", seed,
+        # Wide nets whose slowest arcs took a detour are routed again.
+        "--tmg-ripup", "--timing-allow-fail", "--seed", seed,
     ], folder / "pnr.log", cwd=folder, watch=watch)
     return folder / textcfg, folder / report
 
